@@ -69,6 +69,29 @@ def _no_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEOVEIL_RECORD", "off")
 
 
+@pytest.fixture(autouse=True)
+def _names_of_examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> None:
+    """Provide the names that all examples in docstrings share; other tests import none of them."""
+    if not isinstance(request.node, pytest.DoctestItem):
+        return
+    import geopandas
+    import pandas as pd
+    import shapely
+
+    import geoveil as gv
+
+    doctest_namespace.update(
+        gv=gv,
+        np=np,
+        pd=pd,
+        geopandas=geopandas,
+        shapely=shapely,
+        homes=geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326),
+        bay=gv.local(lat=37.77, lon=-122.42, radius=50_000),
+        folder=request.getfixturevalue("tmp_path"),
+    )
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.once)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new ledger goes: a file, or a database of a PostgreSQL server."""

@@ -32,7 +32,9 @@ Hide = Callable[[Floats, NDArray[np.int64]], Floats]
 def trips() -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
     """The points of all trips in metres, their riders, and which of them are at the rider's home."""
     frame = pd.read_csv(TRIPS, parse_dates=["start_time"])
-    plane = gv.points([(8.54, 47.38)], crs=4326, area=gv.local(lat=47.38, lon=8.54, radius=HALF), rho=1).plane
+    plane = (
+        gv.Locations([(8.54, 47.38)], crs=4326, area=gv.local(lat=47.38, lon=8.54, radius=HALF)).points(rho=1).plane
+    )
     assert plane is not None
     starts, ends = (plane.into(frame[[f"{end}_lon", f"{end}_lat"]].to_numpy()) for end in ("start", "end"))
     rider, _ = pd.factorize(frame["rider"])
@@ -42,12 +44,12 @@ def trips() -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
 
 def released(x: Floats, rider: NDArray[np.int64]) -> Floats:
     """Points of geoveil, with the whole budget for each rider."""
-    return np.asarray(gv.points(x, by=rider, rho=RHO).value)
+    return np.asarray(gv.Locations(x, person=rider).points(rho=RHO).value)
 
 
 def planar_laplace(x: Floats, rider: NDArray[np.int64]) -> Floats:
     """Noise of geo-indistinguishability on each point by itself, as apps add it to each position."""
-    return np.asarray(gv.points(x, by=np.arange(len(x)), epsilon=EPSILON).value)
+    return np.asarray(gv.Locations(x, person=np.arange(len(x))).points(epsilon=EPSILON).value)
 
 
 def rounded(decimals: int) -> Hide:
@@ -167,9 +169,9 @@ def main() -> None:
     print("\n| heat map, cells of 1 km | riders in a wrong cell |\n|---|---|")
     grid = gv.Grid((-HALF, -HALF, HALF, HALF), cell=CELL)
     maps: dict[str, Callable[[], Floats]] = {
-        "geoveil's heat map, 200 m hidden at 75%": lambda: gv.heatmap(x, grid, unit=rider, rho=RHO).value,
+        "geoveil's heat map, 200 m hidden at 75%": lambda: gv.Locations(x, person=rider).heatmap(grid, rho=RHO).value,
         "geoveil's heat map, 1 km hidden at 75%": lambda: (
-            gv.heatmap(x, grid, unit=rider, rho=gv.CGP.hiding(distance=1000, chance=CHANCE).budget).value
+            gv.Locations(x, person=rider).heatmap(grid, rho=gv.CGP.hiding(distance=1000, chance=CHANCE).budget).value
         ),
         "counted from geoveil's released points, 200 m": lambda: counted(released(x, rider), rider),
         "counted from k-anonymous cells, k = 20": lambda: counted(k_anonymous(20)(x, rider), rider),

@@ -29,7 +29,7 @@ def check_ins() -> tuple[np.ndarray, np.ndarray]:
     frame = pd.read_csv(_FOLDER / "events.csv.gz", sep="\t", names=names)
     plane = gv.local(lat=40.73, lon=-73.97, radius=60_000)
     places = frame[["lon", "lat"]].to_numpy()
-    released = gv.points(places[:1], crs=4326, area=plane, rho=1)
+    released = gv.Locations(places[:1], crs=4326, area=plane).points(rho=1)
     assert released.plane is not None
     x = released.plane.into(places)
     inside = (np.abs(x) < _HALF).all(axis=1)
@@ -43,10 +43,10 @@ def main() -> None:
     sizes = np.bincount(person)
     weights, persons = 1 / sizes[person], len(sizes)
     print(f"{len(x):,} check-ins of {persons:,} persons\n")
-    print("| ρ | cells | target | `gv.heatmap` | unprocessed | `gv.density` of released points |")
+    print("| ρ | cells | target | `heatmap` | unprocessed | `gv.density` of released points |")
     print("|---|---|---|---|---|---|")
     for rho, targets in _TARGETS.items():
-        released = gv.points(x, by=person, rho=rho, rng=np.random.default_rng(7))
+        released = gv.Locations(x, person=person, rng=np.random.default_rng(7)).points(rho=rho)
         for cell, target in zip(_CELLS, targets, strict=True):
             grid = gv.Grid((-_HALF, -_HALF, _HALF, _HALF), cell=cell)
             row, column = ((x[:, axis] + _HALF) // cell for axis in (1, 0))
@@ -55,10 +55,10 @@ def main() -> None:
             truth = truth.reshape(shape)
             errors = []
             for seed in range(draws):
-                heat = gv.heatmap(x, grid, unit=person, rho=rho, rng=np.random.default_rng(seed))
+                heat = gv.Locations(x, person=person, rng=np.random.default_rng(seed)).heatmap(grid, rho=rho)
                 errors.append([np.abs(each - truth).sum() / persons for each in (heat.value, heat.noisy)])
             sharp, noisy = np.mean(errors, axis=0)
-            other = gv.density(released, grid, by=person).value
+            other = gv.density(released, grid, person=person).value
             other = other * (persons / max(other.sum(), 1e-9))
             plain = np.abs(other - truth).sum() / persons
             print(f"| {rho:g} | {cell:g} m | {target} | {sharp:.3f} | {noisy:.3f} | {plain:.3f} |", flush=True)

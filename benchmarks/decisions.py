@@ -40,7 +40,7 @@ class People(NamedTuple):
 
 def people(name: str, frame: pd.DataFrame, lat: float, lon: float, half: float) -> People:
     """Return the points of a frame that are on the map, in metres."""
-    plane = gv.points([(lon, lat)], crs=4326, area=gv.local(lat=lat, lon=lon, radius=60_000), rho=1).plane
+    plane = gv.Locations([(lon, lat)], crs=4326, area=gv.local(lat=lat, lon=lon, radius=60_000)).points(rho=1).plane
     assert plane is not None
     near = frame[(abs(frame["lat"] - lat) < 0.4) & (abs(frame["lon"] - lon) < 0.5)]
     x = plane.into(near[["lon", "lat"]].to_numpy())
@@ -86,9 +86,9 @@ def points_of(data: People, distance: float, unit: str | None, thin: str | None)
     """The 95% error of a single released point of a typical person."""
     rho = gv.CGP.hiding(distance=distance, chance=0.75).budget
     times = data.time if unit not in (None, "point") or thin else None
-    release = gv.points(
-        data.x, by=data.person, rho=rho, unit=unit, times=times, thin=thin, rng=np.random.default_rng(1)
-    )  # fmt: skip
+    rng = np.random.default_rng(1)
+    locations = gv.Locations(data.x, person=data.person, protect=unit, times=times, thin=thin, rng=rng)
+    release = locations.points(rho=rho)
     return metres(float(np.median(release.error(0.05, each=True))))
 
 
@@ -96,7 +96,7 @@ def map_of(data: People, distance: float, cell: float, seed: int = 1) -> gv.Crow
     """A released heat map."""
     grid = gv.Grid((-data.half, -data.half, data.half, data.half), cell=cell)
     rho = gv.CGP.hiding(distance=distance, chance=0.75).budget
-    heat = gv.heatmap(data.x, grid, unit=data.person, rho=rho, rng=np.random.default_rng(seed))
+    heat = gv.Locations(data.x, person=data.person, rng=np.random.default_rng(seed)).heatmap(grid, rho=rho)
     assert isinstance(heat, gv.CrowdHeatMap)
     return heat
 
@@ -150,7 +150,7 @@ def tables(sets: list[People]) -> None:
         means = []
         for distance in DISTANCES:
             rho = gv.CGP.hiding(distance=distance, chance=0.75).budget
-            means.append(metres(float(gv.mean(data.x, unit=data.person, rho=rho).error())))
+            means.append(metres(float(gv.Locations(data.x, person=data.person).mean(rho=rho, together=True).error())))
         print(f"| {data.name} | mean of all locations | {' | '.join(means)} |", flush=True)
 
 

@@ -109,11 +109,11 @@ def normal_noise(n: int, repeat: int) -> None:
     rows: list[tuple[str, int, Task, float | None]] = [
         (f"normal noise alone, {n:,} values", n, noise(n), 1.4),
         (f"normal noise alone, {10 * n:,} values", 10 * n, noise(10 * n), 1.4),
-        (f"`gv.points`, {n:,} points in metres", 2 * n, lambda: gv.points(x, rho=5e-5), 2),
+        (f"`points`, {n:,} points in metres", 2 * n, lambda: gv.Locations(x).points(rho=5e-5), 2),
         (
-            f"`gv.points`, {n:,} points in degrees",
+            f"`points`, {n:,} points in degrees",
             2 * n,
-            lambda: gv.points(degrees, rho=5e-5, crs=4326, area=bay),
+            lambda: gv.Locations(degrees, crs=4326, area=bay).points(rho=5e-5),
             None,
         ),
     ]
@@ -124,9 +124,12 @@ def normal_noise(n: int, repeat: int) -> None:
         wanted = "" if target is None else f"{target:g}×" + (", missed" if mine / other > target else "")
         print(f"| {name} | {mine / other:.2f}× | {wanted} |", flush=True)
     several = range(100)
-    both = (lambda: [source.normal(2) for _ in several], lambda: [gv.points(x[:1], rho=5e-5) for _ in several])
+    both = (
+        lambda: [source.normal(2) for _ in several],
+        lambda: [gv.Locations(x[:1]).points(rho=5e-5) for _ in several],
+    )
     variables, call = (1e4 * found for found in times(*both, repeat=repeat))
-    print(f"\nOne point: {variables:.0f} µs for its two variables, {call:.0f} µs for `gv.points`.")
+    print(f"\nOne point: {variables:.0f} µs for its two variables, {call:.0f} µs for `points`.")
 
 
 def library(

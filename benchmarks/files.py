@@ -70,12 +70,12 @@ def copied(source: Path, target: Path) -> None:
 
 def released(source: Path, target: Path) -> None:
     """Release a file by person under CGP, with every column except the speed."""
-    gv.points_file(source, target, by="user", rho=5e-5, area=AREA)
+    gv.Locations(source, person="user", area=AREA).points(to=target, rho=5e-5)
 
 
 def released_pure(source: Path, target: Path) -> None:
     """Release a file by person under GP, where the noise of a person's points is drawn together."""
-    gv.points_file(source, target, by="user", epsilon=0.01, area=AREA)
+    gv.Locations(source, person="user", area=AREA).points(to=target, epsilon=0.01)
 
 
 TASKS: dict[str, Callable[[Path, Path], None]] = {"copy": copied, "CGP": released, "GP": released_pure}

@@ -41,7 +41,7 @@ def million() -> Report:
     rng = np.random.default_rng(1)
     centres = rng.normal([-122.43, 37.76], [0.05, 0.04], size=(40, 2))
     places = centres[rng.integers(40, size=10**6)] + rng.normal(scale=0.012, size=(10**6, 2))
-    release = gv.points(np.zeros((9, 2)), rho=1e-4)
+    release = gv.Locations(np.zeros((9, 2))).points(rho=1e-4)
     layer = Layer("released points", places, "points", "released", radius=300.0)
     return Report("A million points", (layer,), release.facts(), release.certificate())
 

@@ -11,14 +11,16 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.noise import Entropy
 from geoveil.postprocess.motion import TAXI
 from geoveil.postprocess.smoothing import expected_error, smooth
-from geoveil.queries import SUMMARIES, FirstWithin, Nearest, Query, SupportHull
+from geoveil.queries import SUMMARIES, FirstWithin, Nearest, Persons, Query, SupportHull, ask_each
 
 ALONE = 300
 SIGMA = 2_000.0
@@ -35,6 +37,12 @@ def line(name: str, together: float, alone: float, persons: int) -> None:
     """Print one row: the time per person alone and together."""
     each = together / persons
     print(f"| {name} | {1e6 * alone:.0f} | {1e6 * each:.1f} | {alone / each:.0f} | {together:.1f} s |", flush=True)
+
+
+def all_at_once(query: Query, x: NDArray[np.float64], who: NDArray[np.int64]) -> object:
+    """Ask a query about each person, all of whom have as many points."""
+    persons = Persons([query], np.zeros(len(np.unique(who)), dtype=np.int64))
+    return ask_each(persons, x, Entropy(), lambda share: None)
 
 
 def main() -> None:
@@ -56,28 +64,27 @@ def main() -> None:
         query = kind(n, 2, gv.CGP(rho=1e-4))
         query.evaluate_people(x[: 2 * n], sizes[:2])  # imports
         alone = seconds(lambda query=query: [query.evaluate(part) for part in parts]) / ALONE  # type: ignore[misc]
-        ask = getattr(gv, name)
-        whole = seconds(lambda ask=ask: ask(x, by=who, rho=1e-4))  # type: ignore[misc]
+        whole = seconds(lambda name=name: getattr(gv.Locations(x, person=who), name)(rho=1e-4))  # type: ignore[misc]
         line(f"`{name}`", whole, alone, persons)
     place = np.zeros(2)
     queries: dict[str, tuple[Query, Callable[..., object]]] = {
         "`nearest`, k = 5": (
             Nearest(n, 2, gv.CGP(rho=1e-4), p=place, k=5),
-            lambda x, by: gv.nearest(x, place, k=5, by=by, rho=1e-4),
+            lambda x, by: gv.Locations(x, person=by).nearest(place, k=5, rho=1e-4),
         ),
         "`nearest`, k = 5, GP": (
             Nearest(n, 2, gv.GP(epsilon=1e-2), p=place, k=5),
-            lambda x, by: gv.nearest(x, place, k=5, by=by, epsilon=1e-2),
+            lambda x, by: gv.Locations(x, person=by).nearest(place, k=5, epsilon=1e-2),
         ),
         "`nearest`, k = 5, paper": (
             Nearest(n, 2, gv.CGP(rho=1e-4), "paper", p=place, k=5),
-            lambda x, by: gv.nearest(x, place, k=5, by=by, rho=1e-4, method="paper"),
+            partial(all_at_once, Nearest(n, 2, gv.CGP(rho=1e-4), "paper", p=place, k=5)),
         ),
         "`first_within`": (
             FirstWithin(n, 2, gv.CGP(rho=1e-4), p=place, radius=5000.0),
-            lambda x, by: gv.first_within(x, place, radius=5000, by=by, rho=1e-4),
+            lambda x, by: gv.Locations(x, person=by).first_within(place, radius=5000, rho=1e-4),
         ),
-        "`hull`": (SupportHull(n, 2, gv.CGP(rho=1e-4)), lambda x, by: gv.hull(x, by=by, rho=1e-4)),
+        "`hull`": (SupportHull(n, 2, gv.CGP(rho=1e-4)), lambda x, by: gv.Locations(x, person=by).hull(rho=1e-4)),
     }
     source = Entropy()
     for name, (asked, ask_all) in queries.items():
@@ -96,8 +103,8 @@ def main() -> None:
 
     each()  # imports
     alone = seconds(each) / ALONE
-    released = gv.points(x, by=who, rho=n / (2 * SIGMA**2))
-    whole = seconds(lambda: gv.smooth(released, times=times, motion="taxi", by=who))
+    released = gv.Locations(x, person=who).points(rho=n / (2 * SIGMA**2))
+    whole = seconds(lambda: gv.smooth(released, times=times, motion="taxi", person=who))
     line("`smooth`", whole, alone, persons)
 
 

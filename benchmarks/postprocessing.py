@@ -35,7 +35,7 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
         ratios = []
         for name in taxis:
             true = trajectory(name)
-            raw = gv.points(true, rho=rho, rng=rng)
+            raw = gv.Locations(true, rng=rng).points(rho=rho)
             smooth = gv.smooth(raw, times=seconds(name), motion="taxi")
             error = rms(smooth.value - true)
             parts = rms(raw.value - true), rms(raw.value.mean(axis=0) - true)
@@ -56,7 +56,7 @@ def maps(fixes: Floats, rng: np.random.Generator) -> None:
                 ("Laplace", {"epsilon": 1 / (1.2 * cell)}),
             ):
                 truth = grid.count(x)
-                raw = gv.points(x, by=np.arange(len(x)), rng=rng, **budget)  # type: ignore[arg-type]
+                raw = gv.Locations(x, person=np.arange(len(x)), rng=rng).points(**budget)  # type: ignore[arg-type]
                 start = time.perf_counter()
                 found = gv.density(raw, grid)
                 took = time.perf_counter() - start
@@ -84,7 +84,7 @@ def places(fixes: Floats, others: Floats, rng: np.random.Generator) -> None:
     for scale in (500.0, 1000.0, 2000.0):
         row = []
         for x in (drawn, real):
-            raw = gv.points(x, by=np.arange(len(x)), rho=1 / (2 * scale**2), rng=rng)
+            raw = gv.Locations(x, person=np.arange(len(x)), rng=rng).points(rho=1 / (2 * scale**2))
             moved = gv.remap(raw, grid, weights=weights)
             row.append((rms(moved.value - x) / rms(raw.value - x), moved.expected_error() / rms(moved.value - x)))
         (ratio, expected), (other, _) = row

@@ -42,7 +42,7 @@ def made_up(path: Path, points: int, persons: int) -> None:
     source = path.with_name("true.csv")
     table.round(6).to_csv(source, index=False)
     bay = gv.local(lat=37.77, lon=-122.42, radius=100_000)
-    gv.points_file(source, path, by="user", rho=each / 5e6, area=bay)
+    gv.Locations(source, person="user", area=bay).points(to=path, rho=each / 5e6)
 
 
 def smoothed(path: Path) -> None:
@@ -61,7 +61,7 @@ def drawn(path: Path) -> None:
 
     lon, lat = np.random.default_rng(1).normal([[-122.42], [37.77]], 0.02, size=(2, 23))
     homes = geopandas.GeoSeries.from_xy(lon, lat, crs=4326)
-    release = gv.points(homes, rho=1e-2, area=gv.local(lat=37.77, lon=-122.42, radius=50_000))
+    release = gv.Locations(homes, area=gv.local(lat=37.77, lon=-122.42, radius=50_000)).points(rho=1e-2)
     before = time.process_time()
     figure = release.plot().get_figure(root=True)
     assert figure is not None

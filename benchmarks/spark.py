@@ -142,7 +142,6 @@ def measured(spark: Any, work: Callable[[], Any]) -> dict[str, float]:
 
 def tasks_of(spark: Any, source: Path, folder: Path) -> dict[str, Callable[[], Any]]:
     """Return what is measured, by name."""
-    import geoveil.spark as gvs
 
     def fresh(name: str) -> str:
         for old in folder.glob(f"{name}*"):
@@ -153,16 +152,16 @@ def tasks_of(spark: Any, source: Path, folder: Path) -> dict[str, Callable[[], A
         yield from batches
 
     frame = spark.read.parquet(str(source))
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "outside": "clamp"}
+    about: dict[str, Any] = {"person": "user", "area": AREA, "outside": "clamp"}
+    people, days = gv.Locations(frame, **about), gv.Locations(frame, protect="1 day", **about)
     return {
         "copy": lambda: frame.write.parquet(fresh("copy")),
         "copy through Python": lambda: frame.mapInArrow(parsed, frame.schema).write.parquet(fresh("parsed")),
-        "points of a path": lambda: gvs.points(str(source), fresh("path"), **how),
-        "points of a DataFrame": lambda: gvs.points(frame, fresh("frame"), **how),
-        "points of any day": lambda: gvs.points(frame, fresh("days"), unit="1 day", **how),
-        "heat map": lambda: gvs.heatmap(str(source), 2000, unit="user", rho=RHO, area=AREA, outside="clamp"),
-        "radius of persons": lambda: gvs.radius(frame, fresh("radius"), **how),
-        "center of persons": lambda: gvs.center(frame, fresh("center"), **how),
+        "points": lambda: people.points(to=fresh("points"), rho=RHO),
+        "points of any day": lambda: days.points(to=fresh("days"), rho=RHO),
+        "heat map": lambda: people.heatmap(2000, rho=RHO),
+        "radius of persons": lambda: people.radius(to=fresh("radius"), rho=RHO),
+        "center of persons": lambda: people.center(to=fresh("center"), rho=RHO),
     }
 
 
@@ -199,7 +198,7 @@ def in_a_cluster(
 
 def bars(given: argparse.Namespace) -> None:
     """Print throughput, the gain from a second worker, and the memory of the driver."""
-    tasks = "copy,copy through Python,points of a path,points of a DataFrame"
+    tasks = "copy,copy through Python,points"
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         two, one = (
             in_a_cluster(Path(folder), workers, given.rows, given.persons, given.repeat, tasks) for workers in (2, 1)
@@ -242,8 +241,6 @@ def skew(given: argparse.Namespace) -> None:
 
 def demo(given: argparse.Namespace) -> None:
     """Release points and a heat map of made-up rows, and print the certificate and the times."""
-    import geoveil.spark as gvs
-
     warnings.simplefilter("ignore")
     folder = Path(given.folder or "geoveil-demo-spark")
     shutil.rmtree(folder, ignore_errors=True)
@@ -257,13 +254,11 @@ def demo(given: argparse.Namespace) -> None:
         told(f"a local cluster with two workers makes up {given.rows:,} rows of {given.persons:,} persons")
         made_up(spark, folder / "trips.parquet", given.rows, given.persons)
         told("points: counting, then drawing noise and writing")
-        release = gvs.points(
-            str(folder / "trips.parquet"), folder / "released.parquet", by="user", rho=RHO, area=AREA, outside="clamp"
-        )
+        frame = spark.read.parquet(str(folder / "trips.parquet"))
+        people = gv.Locations(frame, person="user", area=AREA, outside="clamp")
+        release = people.points(to=folder / "released.parquet", rho=RHO)
         told("a heat map: adding up on the workers, noise once in the driver")
-        heat = gvs.heatmap(
-            str(folder / "trips.parquet"), 2000, unit="user", rho=RHO, area=AREA, outside="clamp", every="hour of day"
-        )
+        heat = people.heatmap(2000, rho=RHO, every="hour of day")
         told("done")
         print(release, heat, sep="\n")
         release.value.show(5)
@@ -280,7 +275,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sizes", default="1e6,1e7,1e8")
-    parser.add_argument("--tasks", default="copy,points of a path,points of any day,heat map")
+    parser.add_argument("--tasks", default="copy,points,points of any day,heat map")
     parser.add_argument("--skewed", action="store_true")
     parser.add_argument("--folder")
     given = parser.parse_args()

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import geoveil as gv
+from geoveil.queries import SUMMARIES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder, names, synthetic, trajectory
@@ -64,16 +65,22 @@ def tuples() -> list[Floats]:
 def cases() -> Iterator[Case]:
     """Return the questions with their targets."""
 
-    def case(name: str, target: float | None, question: Callable[..., gv.Release], *args: Any, **how: Any) -> Case:
-        return Case(name, lambda x, rng: question(x, *args, rng=rng, **how), target)
+    def case(name: str, target: float | None, question: str, *args: Any, **how: Any) -> Case:
+        return Case(name, lambda x, rng: getattr(gv.Locations(x, rng=rng), question)(*args, **how), target)
 
-    how: dict[str, Any]
+    def paper(name: str, target: float, algorithm: Callable[..., gv.Release], *args: Any, **how: Any) -> Case:
+        return Case(name, lambda x, rng: algorithm(x, *args, rng=rng, **how), target)
+
     for label, budget in BUDGETS:
         for metric in ("inf", "2", "1"):
-            yield case(f"points, {label}, dist_{metric}", 4, gv.points, metric=metric, **budget)
+            stated: dict[str, gv.Guarantee] = {}
+            if "rho" in budget:
+                stated["rho"] = gv.CGP(rho=budget["rho"], metric=metric)
+            else:
+                stated["epsilon"] = gv.GP(epsilon=budget["epsilon"], metric=metric)
+            yield case(f"points, {label}, dist_{metric}", 4, "points", **stated)
             if "epsilon" in budget:
-                how = {"metric": metric, "method": "paper", **budget}
-                yield case(f"paper's points, {label}, dist_{metric}", 4, gv.points, **how)
+                yield paper(f"paper's points, {label}, dist_{metric}", 4, gv.paper.identity, **stated)
     k = 100
     for label, budget in BUDGETS:
         per_search = EPSILON / k if "epsilon" in budget else (2 * RHO / k) ** 0.5
@@ -83,23 +90,22 @@ def cases() -> Iterator[Case]:
             (YOSEMITE, ", 250 km away", (-5, -10)),
         ):
             for factor in factors:
-                how = {"k": k, "gamma0": factor * 3 / per_search, "method": "paper", **budget}
                 name = f"paper's nearest, k = {k}, γ0 = {factor} · 3/ε per search, {label}{said}"
-                yield case(name, 40, gv.nearest, place, **how)
+                yield paper(name, 40, gv.paper.nearest, place, k=k, gamma0=factor * 3 / per_search, **budget)
     authors = {"k": "authors", "share": 0.92, "distinct": True}
     for label, budget in BUDGETS:
-        yield case(f"paper's hull, {label}", 35, gv.hull, method="paper", **budget)
-        yield case(f"hull as the authors ran it, {label}", 35, gv.hull, method="paper", **authors, **budget)
+        yield paper(f"paper's hull, {label}", 35, gv.paper.hull, **budget)
+        yield paper(f"hull as the authors ran it, {label}", 35, gv.paper.hull, **authors, **budget)
     for (label, budget), target in zip(BUDGETS, (4, 35), strict=True):
-        yield case(f"nearest, k = {k}, {label}", target, gv.nearest, UNION_SQUARE, k=k, **budget)
+        yield case(f"nearest, k = {k}, {label}", target, "nearest", UNION_SQUARE, k=k, **budget)
     for rho, target in ((5e-8, 20), (5e-5, 20), (5e-4, 20), (1e-2, 60), (1.0, 60)):
-        yield case(f"hull, ρ = {rho:g}", target, gv.hull, rho=rho)
-    yield case(f"hull, ε = {EPSILON}", None, gv.hull, epsilon=EPSILON)
+        yield case(f"hull, ρ = {rho:g}", target, "hull", rho=rho)
+    yield case(f"hull, ε = {EPSILON}", None, "hull", epsilon=EPSILON)
     for label, budget in BUDGETS:
-        for summary in (gv.center, gv.mean, gv.median, gv.bounds, gv.radius, gv.radius_of_gyration, gv.diameter):
-            yield case(f"{summary.__name__}, {label}", None, summary, **budget)
-        yield case(f"distance, {label}", None, gv.distance, YOSEMITE, **budget)
-        yield case(f"first_within 500 m, {label}", None, gv.first_within, PANHANDLE, radius=500.0, **budget)
+        for summary in SUMMARIES:
+            yield case(f"{summary}, {label}", None, summary, **budget)
+        yield case(f"distance, {label}", None, "distance", YOSEMITE, **budget)
+        yield case(f"first_within 500 m, {label}", None, "first_within", PANHANDLE, radius=500.0, **budget)
 
 
 def seconds(task: Callable[[], object], clock: Clock = time.process_time) -> float:
@@ -138,10 +144,10 @@ def scaling(largest: int, clock: Clock) -> None:
     """Print time per point and peak memory as n grows; points are drawn with replacement from those of a taxi."""
     rng = np.random.default_rng(2)
     asked: dict[str, Callable[[Floats], gv.Release]] = {
-        "points": lambda x: gv.points(x, rho=RHO, rng=rng),
-        "nearest, k = 10": lambda x: gv.nearest(x, UNION_SQUARE, k=10, rho=RHO, rng=rng),
-        "hull": lambda x: gv.hull(x, rho=RHO, rng=rng),
-        "center": lambda x: gv.center(x, rho=RHO, rng=rng),
+        "points": lambda x: gv.Locations(x, rng=rng).points(rho=RHO),
+        "nearest, k = 10": lambda x: gv.Locations(x, rng=rng).nearest(UNION_SQUARE, k=10, rho=RHO),
+        "hull": lambda x: gv.Locations(x, rng=rng).hull(rho=RHO),
+        "center": lambda x: gv.Locations(x, rng=rng).center(rho=RHO),
     }
     sizes = [10**i for i in range(4, 8) if 10**i <= largest]
     times, memory = {}, {}

@@ -6,9 +6,9 @@ Run from the project's root: ``python benchmarks/strangers.py``, with ``--folder
 run; files that cannot be fetched are listed as not tried.
 
 The protocol: the user has read the README alone. They run ``geoveil check FILE`` and then, once, ``geoveil points FILE
--o released.EXT --privacy low`` with what an owner of such a file knows: the column of persons (``--by``), where the
-data is (``--local`` or ``--area``), and options that ``check`` has named in its output, and no other option. EXT is
-the ending of the file, or .csv where files of its format are not written. A file counts if that command succeeds and
+-o released.EXT --privacy low`` with what an owner of such a file knows: the column of persons (``--person``), where
+the data is (``--area``), and options that ``check`` has named in its output, and no other option. EXT is the ending of
+the file, or .csv where files of its format are not written. A file counts if that command succeeds and
 ``geoveil.load`` reads what it wrote.
 """
 
@@ -27,11 +27,11 @@ from pathlib import Path
 
 from stranger_conventions import CONVENTIONS
 
-ZURICH = ("--local", "47.38,8.54,50km")
+ZURICH = ("--area", "47.38,8.54,50km")
 USA = ("--area", "United States")
-LONDON = ("--local", "51.5,-0.12,50km")
-PHOENIX = ("--local", "33.4,-111.9,80km")
-KIRITIMATI = ("--local", "1.87,-157.4,60km")
+LONDON = ("--area", "51.5,-0.12,50km")
+PHOENIX = ("--area", "33.4,-111.9,80km")
+KIRITIMATI = ("--area", "1.87,-157.4,60km")
 
 
 @dataclass(frozen=True)
@@ -63,39 +63,39 @@ class Stranger:
 
 
 STRANGERS = (
-    Stranger("airbnb.csv", "given", by="host_id", where=("--local", "40.7,-73.95,50km")),
-    Stranger("boat-positions.csv", "given", by="ID", where=("--local", "30.8,32.4,150km")),
-    Stranger("cerknicko-jezero.gpx", "given", where=("--local", "45.76,14.33,30km")),
-    Stranger("geolife.parquet", "given", by="trajectory_id", where=("--local", "39.9,116.4,100km")),
-    Stranger("geolife_triplegs.csv", "given", by="user_id", where=("--local", "39.9,116.4,100km")),
+    Stranger("airbnb.csv", "given", by="host_id", where=("--area", "40.7,-73.95,50km")),
+    Stranger("boat-positions.csv", "given", by="ID", where=("--area", "30.8,32.4,150km")),
+    Stranger("cerknicko-jezero.gpx", "given", where=("--area", "45.76,14.33,30km")),
+    Stranger("geolife.parquet", "given", by="trajectory_id", where=("--area", "39.9,116.4,100km")),
+    Stranger("geolife_triplegs.csv", "given", by="user_id", where=("--area", "39.9,116.4,100km")),
     Stranger("google_trajectory.csv", "given", by="user_id", where=ZURICH),
-    Stranger("gpx1.1_with_all_fields.gpx", "given", where=("--local", "12,13,3000km"), told=("--outside drop",)),
-    Stranger("nyc_taxi.csv", "given", by="obs_id", where=("--local", "40.75,-73.95,80km")),
+    Stranger("gpx1.1_with_all_fields.gpx", "given", where=("--area", "12,13,3000km"), told=("--outside drop",)),
+    Stranger("nyc_taxi.csv", "given", by="obs_id", where=("--area", "40.75,-73.95,80km")),
     Stranger("posmo_trajectory.csv", "given", by="user_id", where=("--area", "Switzerland")),
-    Stranger("stops.gpkg", "given", by="stop_id", where=("--local", "52.65,-8.62,30km")),
-    Stranger("track-with-empty-segment.gpx", "given", where=("--local", "50.78,6.08,20km")),
-    Stranger("triplegs.geojson", "given", by="User", where=("--local", "47.4,8.5,100km")),
+    Stranger("stops.gpkg", "given", by="stop_id", where=("--area", "52.65,-8.62,30km")),
+    Stranger("track-with-empty-segment.gpx", "given", where=("--area", "50.78,6.08,20km")),
+    Stranger("triplegs.geojson", "given", by="User", where=("--area", "47.4,8.5,100km")),
     Stranger("airports.csv", "npm:vega-datasets", "data/airports.csv", "iata", USA, ("--outside drop",)),
-    Stranger("la-riots.csv", "npm:vega-datasets", "data/la-riots.csv", "last_name", ("--local", "34.05,-118.24,80km")),
+    Stranger("la-riots.csv", "npm:vega-datasets", "data/la-riots.csv", "last_name", ("--area", "34.05,-118.24,80km")),
     Stranger("zipcodes.csv", "npm:vega-datasets", "data/zipcodes.csv", "zip_code", USA, ("--outside drop",)),
     Stranger(
         "obiszow_mtb_xcm.csv",
         "pip:bokeh_sampledata",
         "bokeh_sampledata/_data/obiszow_mtb_xcm.csv",
-        where=("--local", "51.57,16.1,30km"),
+        where=("--area", "51.57,16.1,30km"),
     ),
     Stranger(
         "carshare.csv.gz",
         "pip:plotly",
         "plotly/package_data/datasets/carshare.csv.gz",
-        where=("--local", "45.52,-73.6,50km"),
+        where=("--area", "45.52,-73.6,50km"),
     ),
     Stranger(
         "rega_zh.json.gz",
         "pip:traffic",
         "traffic/data/samples/ambulances/rega_zh.json.gz",
         "callsign",
-        ("--local", "47.4,8.5,200km"),
+        ("--area", "47.4,8.5,200km"),
     ),
     Stranger("crimes.shp", "pip:libpysal", "libpysal/examples/geodanet/crimes.shp", None, PHOENIX),
     Stranger("streets.shp", "pip:libpysal", "libpysal/examples/geodanet/streets.shp", "ID", PHOENIX),
@@ -104,28 +104,26 @@ STRANGERS = (
         "vautm17n_points.shp",
         "pip:libpysal",
         "libpysal/examples/virginia/vautm17n_points.shp",
-        where=("--local", "37.5,-79,500km"),
+        where=("--area", "37.5,-79,500km"),
     ),
     Stranger(
         "prenzlauer.zip",
         "pip:libpysal",
         "libpysal/examples/berlin/prenzlauer.zip",
         None,
-        ("--local", "52.53,13.42,40km"),
+        ("--area", "52.53,13.42,40km"),
     ),
     Stranger(
         "GData_utm.csv",
         "pip:libpysal",
         "libpysal/examples/georgia/GData_utm.csv",
         "AreaKey",
-        ("--local", "32.7,-83.4,400km"),
+        ("--area", "32.7,-83.4,400km"),
     ),
     Stranger("cycle_hire.geojson", "apt:r-cran-spdata", "spData/shapes/cycle_hire.geojson", "id", LONDON),
     Stranger("cycle_hire_osm.geojson", "apt:r-cran-spdata", "spData/shapes/cycle_hire_osm.geojson", "osm_id", LONDON),
     Stranger("cycle_hire_xy.csv", "apt:r-cran-spdata", "spData/misc/cycle_hire_xy.csv", "id", LONDON, ("--crs 4326",)),
-    Stranger(
-        "test_trk2.gpx", "apt:r-cran-rgdal", "rgdal/vectors/test_trk2.gpx", None, ("--local", "-45.9,170.5,80km")
-    ),
+    Stranger("test_trk2.gpx", "apt:r-cran-rgdal", "rgdal/vectors/test_trk2.gpx", None, ("--area", "-45.9,170.5,80km")),
     Stranger(
         "kiritimati_primary_roads.shp",
         "apt:r-cran-rgdal",
@@ -138,7 +136,7 @@ STRANGERS = (
         "apt:r-cran-sf",
         "sf/shape/storms_xyz_feature.shp",
         "Track",
-        ("--local", "30,-60,3000km"),
+        ("--area", "30,-60,3000km"),
         ("--crs 4326", "--outside drop"),
     ),
     Stranger("b_pump.gpkg", "apt:r-cran-sf", "sf/gpkg/b_pump.gpkg", None, LONDON),
@@ -205,7 +203,7 @@ def attempt(stranger: Stranger, path: Path, out: Path) -> tuple[bool, str]:
         return subprocess.run(command, capture_output=True, text=True, timeout=600, env=told)
 
     # What the owner knows already is given to check as well, as the README does.
-    known = [*(["--by", stranger.by] if stranger.by else []), *stranger.where]
+    known = [*(["--person", stranger.by] if stranger.by else []), *stranger.where]
     checked = run("check", str(path), *known)
     said = " ".join((checked.stdout + checked.stderr).split())
     for option in stranger.told:

@@ -39,10 +39,10 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
     ratios: dict[str, list[tuple[float, ...]]] = {unit: [] for unit in UNITS}
     for name in taxis:
         true, times = trajectory(name), seconds(name)
-        whole = gv.points(true, rho=RHO, rng=rng)
+        whole = gv.Locations(true, rng=rng).points(rho=RHO)
         smooth = gv.smooth(whole, times=times, motion="taxi")
         for unit in UNITS:
-            raw = gv.points(true, rho=RHO, unit=unit, times=times, rng=rng)
+            raw = gv.Locations(true, protect=unit, times=times, rng=rng).points(rho=RHO)
             found = gv.smooth(raw, times=times, motion="taxi")
             # The noise of all points alike, as the largest unit needs it.
             assert raw.point_scales is not None
@@ -80,7 +80,9 @@ def files(rows: int, repeat: int) -> None:
         for _ in range(repeat):
             for task, options in tasks.items():
                 start = time.perf_counter()
-                gv.points_file(source, source.with_name("out.parquet"), by="user", rho=RHO, area=AREA, **options)
+                gv.Locations(source, person="user", area=AREA).points(
+                    to=source.with_name("out.parquet"), rho=RHO, **options
+                )
                 took[task].append(time.perf_counter() - start)
         plain = statistics.median(took["persons"])
         for task, found in took.items():

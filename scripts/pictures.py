@@ -32,7 +32,9 @@ def hiding(distance: float) -> gv.CGP:
 
 def noisy(x: Floats, distance: float, seed: int) -> Floats:
     """Points of one person, released; seeded, so that the picture is the same every time."""
-    return np.asarray(gv.points(x, rho=hiding(distance), crs="metres", rng=np.random.default_rng(seed)).value)
+    return np.asarray(
+        gv.Locations(x, crs="metres", rng=np.random.default_rng(seed)).points(rho=hiding(distance)).value
+    )
 
 
 def save(figure: Any, folder: Path, name: str) -> None:
@@ -124,7 +126,9 @@ def before_and_after() -> None:
             if len(points) < len(x):
                 axis.plot(*noisy(points, distance, 11).T, ".", color=_BLUE, ms=5)
             else:
-                hull = gv.hull(points, rho=hiding(distance), crs="metres", rng=np.random.default_rng(11)).value
+                hull = (
+                    gv.Locations(points, crs="metres", rng=np.random.default_rng(11)).hull(rho=hiding(distance)).value
+                )
                 axis.fill(*np.array(hull.exterior.coords).T, color=_BLUE, alpha=0.25)
     save(figure, DECIDE, "commuter")
 

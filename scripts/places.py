@@ -1,4 +1,8 @@
-"""Make the gazetteer from its sources: see the script `places` beside this file, which fetches them."""
+"""Make the file of places from its sources: see the script `places` beside this file, which fetches them.
+
+The first row group is the gazetteer: countries, regions and cities. Each of the others has the towns and villages of a
+block of degrees, which maps name besides cities.
+"""
 
 import itertools
 import json
@@ -13,6 +17,7 @@ import pyarrow.parquet as pq
 import pyogrio
 import scipy.sparse
 import shapely
+from ground import BLOCK, interleaved, located
 from scipy.spatial import ConvexHull, cKDTree
 
 from geoveil.geo.folding import folded
@@ -28,6 +33,8 @@ MANY = 0.1
 #: Cities of at least these populations have their names in other scripts, and their other names in Latin letters.
 SCRIPTS = 300_000
 LATIN = 50_000
+#: The side of squares in degrees, and the number of places that maps name in each.
+SQUARE, NAMED = 0.1, 2
 #: The languages of the names of countries, by CLDR's codes.
 LANGUAGES = """
     en de fr it es pt nl pl cs sk sl hr sv da nb fi et lv lt hu ro el tr ru uk bg sr ca ar he fa hi bn id ms vi th ja
@@ -165,11 +172,20 @@ for number, town in enumerate(towns):
 rows = []
 
 
-def add(kind, name, others, country, region, lat, lon, radius, population):
-    """Add a place."""
+def add(kind, name, others, country, region, lat, lon, radius, population, named=False):
+    """Add a place of the gazetteer."""
     own = folded(name)
     keys = sorted({folded(other) for other in others if other} - {own, ""})
-    rows.append((kind, name, keys, country, region, lat, lon, int(radius), int(population)))
+    rows.append((kind, name, "|".join(keys), country, region, lat, lon, int(radius), int(population), named))
+
+
+def table_of(rows):
+    """Places as a table."""
+    names = ("kind", "name", "others", "country", "region", "lat", "lon", "radius", "population", "named")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    columns |= {name: np.rint(np.array(columns[name]) * 1000) for name in ("lat", "lon")}
+    kinds = dict.fromkeys(("lat", "lon", "radius", "population"), pa.int32()) | {"named": pa.bool_()}
+    return pa.table(columns, pa.schema([(name, kinds.get(name, pa.string())) for name in names]))
 
 
 # Countries.
@@ -235,6 +251,16 @@ for code, title in sorted(titles.items()):
             lat, lon, radius = disc(np.vstack([shapely.get_coordinates(polygons[j]), at[here]]))
             add("region", named[j], [], country, region, lat, lon, radius, people[here].sum())
 
+# Of many places that are close together, maps name the largest.
+by_size = sorted(range(len(towns)), key=lambda row: (-people[row], towns[row]["geonameid"]))
+taken, named_towns = Counter(), []
+for row in by_size:
+    square = tuple(np.floor(at[row] / SQUARE))
+    taken[square] += 1
+    if taken[square] <= NAMED:
+        named_towns.append(row)
+marked = {towns[row]["geonameid"] for row in named_towns}
+
 # Cities.
 tree = cKDTree(sphere(at))
 around = tree.query_ball_point(sphere([[city["longitude"], city["latitude"]] for city in cities]), chord(SURROUNDINGS))
@@ -243,38 +269,45 @@ for city, near in zip(cities, around, strict=True):
     radius = max(20, 10 * round(5 * (population / 1e6) ** 0.25))
     lat, lon = round(city["latitude"], 3), round(city["longitude"], 3)
     place = city["countrycode"], city["admin1code"], lat, lon, radius, city["population"]
-    add("city", city["name"], alternatives(city), *place)
+    add("city", city["name"], alternatives(city), *place, city["geonameid"] in marked)
 
-# Neighbours in the file share country and region, which compresses well.
+# Neighbours in the file share country and region, which compresses well. A region stays before its parts.
 kinds = ["country", "region", "city"]
-rows.sort(key=lambda row: (kinds.index(row[0]), row[3], row[4], -row[8], row[1]))
-columns = [list(column) for column in zip(*rows, strict=True)]
-kind, name, others, country, region, lat, lon, radius, population = columns
-table = pa.table(
-    {
-        "kind": pa.array(kind).dictionary_encode(),
-        "name": pa.array(name),
-        "others": pa.array(["|".join(keys) for keys in others]),
-        "country": pa.array(country).dictionary_encode(),
-        "region": pa.array(region).dictionary_encode(),
-        "lat": pa.array(np.rint(np.array(lat) * 1000), pa.int32()),
-        "lon": pa.array(np.rint(np.array(lon) * 1000), pa.int32()),
-        "radius": pa.array(radius, pa.int32()),
-        "population": pa.array(population, pa.int64()),
-    }
-)
-packed = dict.fromkeys(("lat", "lon", "population"), "DELTA_BINARY_PACKED")
-pq.write_table(
-    table,
+rows.sort(key=lambda row: (kinds.index(row[0]), *row[3:5], *((-row[8], row[1]) if row[0] == "city" else ())))
+tables, blocks = [table_of(rows)], []
+
+# Smaller places, in blocks. Two digits of their populations are enough for a map.
+known = {city["geonameid"] for city in cities}
+smaller = np.array([row for row in named_towns if towns[row]["geonameid"] not in known])
+corner = np.floor(at[smaller] / BLOCK) * BLOCK
+for west, south in np.unique(corner, axis=0):
+    block = smaller[(corner == (west, south)).all(axis=1)]
+    block = block[np.argsort(interleaved(np.rint(at[block] * 1000)))]
+    found = [towns[row] for row in block]
+    tables.append(
+        table_of(
+            ("town", town["name"], "", town["countrycode"], town["admin1code"], town["latitude"], town["longitude"], 0,
+             int(float(f"{town['population']:.2g}")), True)
+            for town in found
+        )
+    )  # fmt: skip
+    blocks.append(located(0, west, south, BLOCK)[1:])
+
+with pq.ParquetWriter(
     target,
+    tables[0].schema,
     compression="zstd",
     compression_level=22,
     use_dictionary=["kind", "country", "region", "radius"],
-    column_encoding=packed,
+    column_encoding=dict.fromkeys(("lat", "lon"), "DELTA_BINARY_PACKED"),
     write_statistics=False,
-    row_group_size=10**6,
+    store_schema=False,
+) as writer:
+    for table in tables:
+        writer.write_table(table, row_group_size=10**6)
+    writer.add_key_value_metadata({"blocks": json.dumps(blocks, separators=(",", ":"))})
+size = target.stat().st_size
+print(
+    f"{target}: {Counter(row[0] for row in rows)}, {len(smaller)} smaller places, {len(blocks)} blocks, {size} bytes"
 )
-print(f"{target}: {len(rows)} places {Counter(kind)}, {target.stat().st_size} bytes")
-columns = pq.read_metadata(target).row_group(0)
-print({columns.column(i).path_in_schema: columns.column(i).total_compressed_size for i in range(columns.num_columns)})
 print("wide:", [(row[1], row[7]) for row in itertools.islice(sorted(rows, key=lambda row: -row[7]), 25)])

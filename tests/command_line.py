@@ -13,7 +13,7 @@ from typing import Any
 BIN = Path(sys.executable).parent
 
 
-LOCAL = ["--local", "37.77,-122.42,50km"]
+LOCAL = ["--area", "37.77,-122.42,50km"]
 
 
 STATION = "37.77,-122.42"

@@ -94,7 +94,7 @@ def make(name: str, folder: Path, frame: Any | None = None) -> tuple[Path, dict[
     """A file of this kind, and what the library must be told of it."""
     path = folder / name
     FORMATS[name](people() if frame is None else frame, path)
-    told: dict[str, Any] = {"by": {"trips.gpx": "track_name", "cabs": "cab"}.get(name, "user"), "area": BAY}
+    told: dict[str, Any] = {"person": {"trips.gpx": "track_name", "cabs": "cab"}.get(name, "user"), "area": BAY}
     if name == "comma.csv":
         told["decimal"] = ","
     return path, told

@@ -52,9 +52,9 @@ def damaged(data: bytes, random: random.Random) -> bytes:
 
 def commands(path: Path, told: dict[str, object], out: Path) -> list[list[str]]:
     """Every command that reads a file of locations."""
-    area = ["--local", "37.77,-122.42,50km"]
+    area = ["--area", "37.77,-122.42,50km"]
     reading = [*(["--decimal", str(told["decimal"])] if "decimal" in told else []), "--missing", "drop"]
-    whose = ["--by", str(told["by"])] if "by" in told else []
+    whose = ["--person", str(told["person"])] if "person" in told else []
     target = str(out / path.name)
     return [
         ["check", str(path), *whose, *area, *reading],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.special import bdtr, bdtrc
 
 import geoveil as gv
 from tests.cabspotting import Floats
+from tests.questions import release_of
 
 __all__ = [
     "BETA",
@@ -132,7 +134,7 @@ def measure_at_once(question: Case, x: Floats, runs: int) -> Measured:
     truth = question.truth(x)
     bound = question.ask(x, rng=rng).error(BETA, each=question.each)
     people = np.repeat(np.arange(runs), len(x))
-    values = np.asarray(question.ask(np.tile(x, (runs, 1)), rng=rng, by=people).value)
+    values = np.asarray(question.ask(np.tile(x, (runs, 1)), rng=rng, person=people).value)
     errors = [question.error(value, truth) for value in values.reshape(runs, *np.shape(truth))]
     return Measured(np.array(errors) / bound, bound)
 
@@ -220,8 +222,8 @@ def _diameter(x: Floats) -> float:
     return float(pdist(shapely.get_coordinates(shapely.MultiPoint(x).convex_hull)).max())
 
 
-def _asked(function: Callable[..., gv.Release], *args: Any, **how: Any) -> Callable[..., gv.Release]:
-    return lambda x, **more: function(x, *args, **how, **more)
+def _asked(question: str, *args: Any, **how: Any) -> Callable[..., gv.Release]:
+    return lambda x, **more: release_of(question, x, *args, **how, **more)
 
 
 def _cases() -> Iterator[Case]:
@@ -229,42 +231,44 @@ def _cases() -> Iterator[Case]:
     # The heavier the tail of the noise, the more releases it takes.
     for label, budget, runs in (("ρ = 5e-5", {"rho": 5e-5}, 10_000), ("ε = 0.0722", {"epsilon": 0.0722}, 20_000)):
         for metric in ("inf", "2", "1"):
-            name, ask = f"point, {label}, dist_{metric}", _asked(gv.points, metric=metric, **budget)
+            name, ask = f"point, {label}, dist_{metric}", _asked("points", metric=metric, **budget)
             yield Case(f"every {name}", ask, np.asarray, _largest_shift, 1000)
             yield Case(f"any one {name}", ask, np.asarray, _first_shift, runs, few=True, each=True)
-        for place, truth in ((gv.center, _middle), (gv.mean, _mean), (gv.median, _median)):
-            yield Case(f"{place.__name__}, {label}", _asked(place, **budget), truth, _shift, runs, few=True)
-        name, ask = f"bounds, {label}", _asked(gv.bounds, **budget)
+        for place, truth in (("center", _middle), ("mean", _mean), ("median", _median)):
+            yield Case(f"{place}, {label}", _asked(place, **budget), truth, _shift, runs, few=True)
+        name, ask = f"bounds, {label}", _asked("bounds", **budget)
         yield Case(name, ask, _ends, _largest_difference, runs, few=True)
         yield Case(f"any one end of {name}", ask, _ends, _first_difference, runs, few=True, each=True)
-        lengths = ((gv.radius, _enclosing_radius), (gv.radius_of_gyration, _spread), (gv.diameter, _diameter))
+        lengths = (("radius", _enclosing_radius), ("radius_of_gyration", _spread), ("diameter", _diameter))
         for length, true_length in lengths:
-            name, ask = f"{length.__name__}, {label}", _asked(length, **budget)
+            name, ask = f"{length}, {label}", _asked(length, **budget)
             yield Case(name, ask, true_length, _difference, runs, few=True)
-        name, ask = f"distance, {label}", _asked(gv.distance, YOSEMITE, **budget)
+        name, ask = f"distance, {label}", _asked("distance", YOSEMITE, **budget)
         yield Case(name, ask, lambda x: _distances(x, YOSEMITE).min(), _difference, runs, few=True)
 
     # Budgets at which the bounds say something about a city.
-    for label, budget in (("ρ = 1e-2", {"rho": 1e-2}), ("ε = 1", {"epsilon": 1.0})):
+    budgets: tuple[tuple[str, dict[str, Any]], ...] = (("ρ = 1e-2", {"rho": 1e-2}), ("ε = 1", {"epsilon": 1.0}))
+    for label, budget in budgets:
         for gamma0 in (0.0, -300.0):
             name = f"paper's nearest, k = 10, γ0 = {gamma0:g} m, {label}"
-            ask = _asked(gv.nearest, UNION_SQUARE, k=10, gamma0=gamma0, method="paper", **budget)
+            ask = partial(gv.paper.nearest, p=UNION_SQUARE, k=10, gamma0=gamma0, **budget)
             yield Case(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
         for k in (10, 100):
-            name, ask = f"nearest, k = {k}, {label}", _asked(gv.nearest, UNION_SQUARE, k=k, **budget)
+            name, ask = f"nearest, k = {k}, {label}", _asked("nearest", UNION_SQUARE, k=k, **budget)
             yield Case(name, ask, lambda x: _distances(x, UNION_SQUARE), _excess, 500, exact=False)
-    authors = {"k": "authors", "share": 0.92, "distinct": True}
-    for label, budget in (("ρ = 1e-3", {"rho": 1e-3}), ("ε = 0.228", {"epsilon": 0.228})):
+    authors: dict[str, Any] = {"k": "authors", "share": 0.92, "distinct": True}
+    budgets = (("ρ = 1e-3", {"rho": 1e-3}), ("ε = 0.228", {"epsilon": 0.228}))
+    for label, budget in budgets:
         for name, settings in ((f"paper's hull, {label}", {}), (f"hull as the authors ran it, {label}", authors)):
-            ask = _asked(gv.hull, method="paper", **settings, **budget)
+            ask = partial(gv.paper.hull, **settings, **budget)
             yield Case(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
     for rho in (5e-8, 9e-7, 5e-5, 5e-4, 1e-2, 1.0):
-        yield Case(f"hull, ρ = {rho:g}", _asked(gv.hull, rho=rho), _support, _hausdorff, 120, exact=False, varies=True)
+        yield Case(f"hull, ρ = {rho:g}", _asked("hull", rho=rho), _support, _hausdorff, 120, exact=False, varies=True)
     for epsilon in (0.00228, 0.0722, 0.228):
-        name, ask = f"hull, ε = {epsilon:g}", _asked(gv.hull, epsilon=epsilon)
+        name, ask = f"hull, ε = {epsilon:g}", _asked("hull", epsilon=epsilon)
         yield Case(name, ask, _support, _hausdorff, 120, exact=False, varies=True)
     for label, budget in (("ρ = 1e-4", {"rho": 1e-4}), ("ε = 0.0228", {"epsilon": 0.0228})):
-        name, ask = f"first_within 500 m, {label}", _asked(gv.first_within, PANHANDLE, radius=500.0, **budget)
+        name, ask = f"first_within 500 m, {label}", _asked("first_within", PANHANDLE, radius=500.0, **budget)
         yield Case(name, ask, lambda x: _distances(x, PANHANDLE), _broken_promise, 500, exact=False)
 
 
@@ -279,9 +283,9 @@ def nearest_at_worst(n: int, runs: int, *, factor: float = 1.0, **budget: Any) -
     """
     rng = np.random.default_rng(n)
     x = np.zeros((n, 2))
-    bound = gv.nearest(x, (0, 0), k=1, rng=rng, **budget).error(BETA)
+    bound = release_of("nearest", x, (0, 0), rng=rng, k=1, **budget).error(BETA)
     x[:-1, 0] = factor * bound * (1 + 1e-9)
-    found = np.array([gv.nearest(x, (0, 0), k=1, rng=rng, **budget).value[0] for _ in range(runs)])
+    found = np.array([release_of("nearest", x, (0, 0), rng=rng, k=1, **budget).value[0] for _ in range(runs)])
     return Measured(x[found, 0] / bound, bound)
 
 
@@ -290,10 +294,10 @@ def first_within_at_worst(n: int, runs: int, *, factor: float = 1.0, **budget: A
     rng = np.random.default_rng(n)
     x = np.zeros((n, 2))
     radius = 1e6
-    bound = gv.first_within(x, (0, 0), radius=radius, rng=rng, **budget).error(BETA)
+    bound = release_of("first_within", x, (0, 0), rng=rng, radius=radius, **budget).error(BETA)
     miss = factor * bound * (1 + 1e-9)
     x[:, 0] = radius + miss
     x[-1, 0] = radius - miss
-    found = [gv.first_within(x, (0, 0), radius=radius, rng=rng, **budget).value for _ in range(runs)]
+    found = [release_of("first_within", x, (0, 0), rng=rng, radius=radius, **budget).value for _ in range(runs)]
     wrong = np.array([position is None or position < n - 1 for position in found])
     return Measured(wrong * miss / bound, bound)

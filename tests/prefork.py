@@ -27,8 +27,8 @@ def fork_in_c() -> int:
 
 def noise() -> str:
     """Return the noise of one release, which takes keystream and short requests alike."""
-    many = gv.points(X, rho=2e-4).value[:8].ravel()
-    few = gv.mean(X, rho=2e-4).value
+    many = gv.Locations(X).points(rho=2e-4).value[:8].ravel()
+    few = gv.Locations(X).mean(rho=2e-4).value
     return " ".join(map(repr, [*many.tolist(), *few.tolist()]))
 
 

@@ -96,9 +96,10 @@ def test_a_forbidden_import_would_be_noticed(tmp_path: Path) -> None:
     assert imported(module) == {"answering", "queries", "geo"}
 
 
-def test_no_two_modules_have_one_name() -> None:
-    """A module is named once in the package."""
-    names = [path.stem for path in MODULES if path.suffix == ".py" and not path.stem.startswith("__")]
+def test_modules_of_a_part_have_different_names() -> None:
+    """A module is named once in its part of the package, folders inside of it included."""
+    modules = [path.relative_to(PACKAGE) for path in MODULES if path.suffix == ".py"]
+    names = [(path.parts[0], path.stem) for path in modules if not path.stem.startswith("__")]
     assert sorted(set(names)) == sorted(names)
 
 

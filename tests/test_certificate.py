@@ -14,19 +14,22 @@ import pytest
 
 import geoveil as gv
 from tests.formats import BAY, make, people
+from tests.questions import release_of
 
 X = np.random.default_rng(0).normal(scale=3000.0, size=(40, 2))
 RELEASES: dict[str, Any] = {
-    "points": lambda: gv.points(X, rho=1e-4),
-    "points by person": lambda: gv.points(X, by=np.arange(40) % 7, epsilon=0.01),
-    "both": lambda: gv.mean(X, rho=1e-4, method="both"),
-    "paper": lambda: gv.hull(X, rho=1e-2, method="paper"),
-    "hull": lambda: gv.hull(X, rho=1e-2, by=np.arange(40) % 2),
-    "nearest": lambda: gv.nearest(X, (0, 0), k=3, rho=1e-3, locations=0.5, metric="2"),
-    "frame": lambda: gv.points(people(), by="user", rho=1e-4, area=BAY, outside="clamp", metric="1"),
-    "function": lambda: gv.answer(X, lambda x: x[0, 0], lipschitz=1, rho=1e-4),
-    "experiment": lambda: gv.center(X, rho=1e-4, rng=np.random.default_rng(1)),
-    "smoothed": lambda: gv.smooth(gv.points(X, rho=1e-4), times=np.arange(40) * 60.0, motion="car"),
+    "points": lambda: gv.Locations(X).points(rho=1e-4),
+    "points by person": lambda: gv.Locations(X, person=np.arange(40) % 7).points(epsilon=0.01),
+    "both": lambda: gv.Locations(X).mean(rho=1e-4, method="both"),
+    "paper": lambda: gv.paper.hull(X, rho=1e-2),
+    "hull": lambda: gv.Locations(X, person=np.arange(40) % 2).hull(rho=1e-2),
+    "nearest": lambda: gv.Locations(X).nearest((0, 0), k=3, rho=gv.CGP(rho=1e-3, metric="2"), locations=0.5),
+    "frame": lambda: gv.Locations(people(), person="user", area=BAY, outside="clamp").points(
+        rho=gv.CGP(rho=1e-4, metric="1")
+    ),
+    "function": lambda: gv.Locations(X).answer(lambda x: x[0, 0], lipschitz=1, rho=1e-4),
+    "experiment": lambda: gv.Locations(X, rng=np.random.default_rng(1)).center(rho=1e-4),
+    "smoothed": lambda: gv.smooth(gv.Locations(X).points(rho=1e-4), times=np.arange(40) * 60.0, motion="car"),
 }
 
 
@@ -56,24 +59,24 @@ def test_certificates_are_as_the_schema_says(name: str) -> None:
 def test_certificates_of_files_and_sessions(tmp_path: Path) -> None:
     """With the file, its digest, and the ledger's entry."""
     path, told = make("trips.csv", tmp_path)
-    gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+    release_of("points", path, to=tmp_path / "out.csv", rho=1e-4, **told)
     schema().validate(json.loads((tmp_path / "out.csv.certificate.json").read_text()))
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
-    release = gv.Session(X, ledger=ledger, subject="ann").mean(rho=1e-4)
+    release = gv.Locations(X).session(ledger=ledger, subject="ann").mean(rho=1e-4)
     schema().validate(release.certificate())
     assert "charged to a ledger" in release.certificate()["words"]
 
 
 def test_words_say_what_is_meant() -> None:
     """At which distance a guess is right 75% of the time, and how wrong the answer is."""
-    release = gv.points(X, rho=gv.CGP.hiding(distance=200, chance=0.75))
+    release = gv.Locations(X).points(rho=gv.CGP.hiding(distance=200, chance=0.75))
     words = release.certificate()["words"]
     assert "no location differs by more than 200 m" in words
     assert "at most 75% of the time" in words
     assert "with probability 95%" in words
     assert "not exact" not in words
-    assert "not exact" in gv.points(X, rho=1e-4, rng=np.random.default_rng(1)).certificate()["words"]
+    assert "not exact" in gv.Locations(X, rng=np.random.default_rng(1)).points(rho=1e-4).certificate()["words"]
 
 
 def test_the_distance_that_is_hidden_is_the_attackers() -> None:

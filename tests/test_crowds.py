@@ -1,8 +1,8 @@
-"""The public questions about a crowd: in memory, in sessions and in files they are the same."""
+"""The questions about a crowd: in memory and in files they are the same."""
 
 from __future__ import annotations
 
-import inspect
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import shapely
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidParameter
 from tests.answering.test_crowd import BAY, diary
+from tests.questions import release_of
 
 REGIONS = geopandas.GeoSeries([shapely.box(-122.5, 37.7, -122.42, 37.8)], ["west"], crs=4326)
 
@@ -28,19 +29,23 @@ def messy() -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", [None, "user", ("user", "1 day"), "1 day", "point"])
+@pytest.mark.parametrize("protect", [None, "1 day", "point"])
+@pytest.mark.parametrize("person", [None, "user"])
 @pytest.mark.parametrize(
     "how",
     [{}, {"every": "1 day", "thin": "6 hours"}, {"every": "hour of day", "where": "kind == 1", "cap": 2.5}],
     ids=["plain", "days", "hours"],
 )
-def test_a_file_has_the_same_answer_as_its_table(unit: Any, how: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_has_the_same_answer_as_its_table(
+    person: str | None, protect: str | None, how: dict[str, Any], tmp_path: Path
+) -> None:
     """The sums, the noise of a seed, and all that is said are the same in any number of batches."""
     frame = messy()
     frame.to_csv(tmp_path / "diary.csv", index=False)
-    asked = {"unit": unit, "area": BAY, "rho": 5e-5, "outside": "drop", "missing": "drop", **how}
-    table = gv.heatmap(frame, 5000, rng=np.random.default_rng(5), **asked)
-    file = gv.heatmap_file(tmp_path / "diary.csv", 5000, rng=np.random.default_rng(5), **asked)
+    data = {"person": person, "protect": protect, "area": BAY, "outside": "drop", "missing": "drop"}
+    asked = {**data, "rho": 5e-5, **how}
+    table = release_of("heatmap", frame, 5000, rng=np.random.default_rng(5), **asked)
+    file = release_of("heatmap", tmp_path / "diary.csv", 5000, rng=np.random.default_rng(5), **asked)
     assert np.array_equal(table.noisy, file.noisy)
     assert (table.n, table.crowd, table.total) == (file.n, file.crowd, file.total)
     assert (table.slices, table.removed) == (file.slices, file.removed)
@@ -50,10 +55,10 @@ def test_a_file_has_the_same_answer_as_its_table(unit: Any, how: dict[str, Any],
 def test_a_file_in_many_batches_has_the_same_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Persons whose rows are in several batches keep their weights."""
     diary().sample(frac=1, random_state=2).to_csv(tmp_path / "diary.csv", index=False)
-    how: dict[str, Any] = {"unit": ("user", "1 day"), "area": BAY, "rho": 5e-5}
-    once = gv.counts_file(tmp_path / "diary.csv", REGIONS, rng=np.random.default_rng(5), **how)
+    how: dict[str, Any] = {"person": "user", "protect": "1 day", "area": BAY, "rho": 5e-5}
+    once = release_of("counts", tmp_path / "diary.csv", REGIONS, rng=np.random.default_rng(5), **how)
     monkeypatch.setattr("geoveil.geo.formats.location_file.ROWS", 64)
-    often = gv.counts_file(tmp_path / "diary.csv", REGIONS, rng=np.random.default_rng(5), **how)
+    often = release_of("counts", tmp_path / "diary.csv", REGIONS, rng=np.random.default_rng(5), **how)
     assert np.array_equal(once.noisy, often.noisy)
 
 
@@ -68,10 +73,12 @@ def test_trips_of_a_file_and_of_its_table(tmp_path: Path) -> None:
     """Rows with two places are trips in flows, and two points each in heat maps."""
     frame = trips()
     frame.to_csv(tmp_path / "trips.csv", index=False)
-    how: dict[str, Any] = {"unit": "user", "area": BAY, "rho": 5e-5}
-    for question, given in (("flows", {"grid": 10_000}), ("heatmap", {"grid": 5000})):
-        table = getattr(gv, question)(frame, **given, rng=np.random.default_rng(5), **how)
-        file = getattr(gv, f"{question}_file")(tmp_path / "trips.csv", **given, rng=np.random.default_rng(5), **how)
+    how: dict[str, Any] = {"person": "user", "area": BAY, "rho": 5e-5}
+    for question, cell in (("flows", 10_000), ("heatmap", 5000)):
+        table, file = (
+            release_of(question, source, cell, rng=np.random.default_rng(5), **how)
+            for source in (frame, tmp_path / "trips.csv")
+        )
         assert np.array_equal(table.noisy, file.noisy)
         assert table.n == file.n == (200 if question == "flows" else 400)
         assert table.total == pytest.approx(40)
@@ -79,14 +86,21 @@ def test_trips_of_a_file_and_of_its_table(tmp_path: Path) -> None:
         frame.iloc[:, :2].set_axis(["lat", "lon"], axis=1),
         frame.iloc[:, 2:4].set_axis(["lat", "lon"], axis=1),
     )
-    apart = gv.flows(origins, ends, 10_000, **{**how, "unit": frame.user.to_numpy()}, rng=np.random.default_rng(5))
-    assert np.array_equal(apart.noisy, gv.flows(frame, None, 10_000, rng=np.random.default_rng(5), **how).noisy)
+    apart = release_of(
+        "flows",
+        origins,
+        10_000,
+        rng=np.random.default_rng(5),
+        destinations=ends,
+        **{**how, "person": frame.user.to_numpy()},
+    )
+    assert np.array_equal(apart.noisy, release_of("flows", frame, 10_000, rng=np.random.default_rng(5), **how).noisy)
 
 
 def test_slices_add_up_to_the_whole() -> None:
     """The slices of a day of the week, in UTC, hold the persons of these days."""
     frame = diary()
-    release = gv.heatmap(frame, 5000, unit="user", area=BAY, every="day of week", rho=1e-2)
+    release = gv.Locations(frame, person="user", area=BAY).heatmap(5000, every="day of week", rho=1e-2)
     assert release.slices[0] == "Monday"
     days = release.value.sum(axis=(1, 2))
     truth = frame.time.dt.day_of_week.value_counts().reindex(range(7), fill_value=0) / 10
@@ -96,8 +110,8 @@ def test_slices_add_up_to_the_whole() -> None:
 def test_a_cap_counts_visits() -> None:
     """With a cap, each visit counts as one up to the cap of its person."""
     frame = diary()
-    every = gv.heatmap(frame, 5000, unit="user", area=BAY, cap=1000, rho=1e-2)
-    some = gv.heatmap(frame, 5000, unit="user", area=BAY, cap=4, rho=1e-2)
+    every = gv.Locations(frame, person="user", area=BAY).heatmap(5000, cap=1000, rho=1e-2)
+    some = gv.Locations(frame, person="user", area=BAY).heatmap(5000, cap=4, rho=1e-2)
     assert every.counted == "visits"
     assert [every.total, some.total] == pytest.approx([400, 160])
 
@@ -105,15 +119,18 @@ def test_a_cap_counts_visits() -> None:
 @pytest.mark.parametrize(
     ("question", "argument"),
     [
-        (lambda x: gv.heatmap(x, {}, rho=1e-4), "grid"),  # type: ignore[arg-type]
-        (lambda x: gv.heatmap(x, 500, rho=1e-4), "grid"),
-        (lambda x: gv.heatmap(x, gv.Grid((0, 0, 10, 10), cell=1), cap=0, rho=1e-4), "cap"),
-        (lambda x: gv.heatmap(x, gv.Grid((0, 0, 10, 10), cell=1), bandwidth=1e6, rho=1e-4), "bandwidth"),
-        (lambda x: gv.heatmap(x, gv.Grid((0, 0, 10, 10), cell=1), every="noon", rho=1e-4), "times"),
-        (lambda x: gv.counts(x, [shapely.Point(0, 0)], rho=1e-4), "regions"),
-        (lambda x: gv.counts(x, 7, rho=1e-4), "regions"),
-        (lambda x: gv.flows(x, x, rho=1e-4), "grid, regions"),
-        (lambda x: gv.flows(x, x, gv.Grid((0, 0, 10, 10), cell=1), trip=[1, 1], rho=1e-4), "trip"),
+        (lambda x: gv.Locations(x).heatmap({}, rho=1e-4), "cell"),  # type: ignore[arg-type]
+        (lambda x: gv.Locations(x).heatmap(500, rho=1e-4), "cell"),
+        (lambda x: gv.Locations(x).heatmap(gv.Grid((0, 0, 10, 10), cell=1), cap=0, rho=1e-4), "cap"),
+        (lambda x: gv.Locations(x).heatmap(gv.Grid((0, 0, 10, 10), cell=1), bandwidth=1e6, rho=1e-4), "bandwidth"),
+        (lambda x: gv.Locations(x).heatmap(gv.Grid((0, 0, 10, 10), cell=1), every="noon", rho=1e-4), "times"),
+        (lambda x: gv.Locations(x).counts([shapely.Point(0, 0)], rho=1e-4), "regions"),
+        (lambda x: gv.Locations(x).counts(7, rho=1e-4), "regions"),
+        (lambda x: gv.Locations(x).flows({}, destinations=x, rho=1e-4), "between"),
+        (
+            lambda x: gv.Locations(x).flows(gv.Grid((0, 0, 10, 10), cell=1), destinations=x, trip=[1, 1], rho=1e-4),
+            "trip",
+        ),
     ],
 )
 def test_errors_name_the_argument(question: Any, argument: str) -> None:
@@ -126,27 +143,22 @@ def test_errors_name_the_argument(question: Any, argument: str) -> None:
 def test_points_are_no_trips() -> None:
     """Flows need two places for each trip."""
     with pytest.raises(InvalidData, match="an origin and a destination"):
-        gv.flows(np.zeros((2, 2)), grid=gv.Grid((0, 0, 10, 10), cell=1), rho=1e-4)
+        gv.Locations(np.zeros((2, 2))).flows(gv.Grid((0, 0, 10, 10), cell=1), rho=1e-4)
 
 
-def test_a_session_by_person_answers_nothing_about_the_crowd() -> None:
-    """`by` gives each person an answer; a crowd has `unit`."""
-    session = gv.Session(diary(), by="user", area=BAY, rho=1e-3)
-    with pytest.raises(InvalidParameter, match="unit="):
-        session.heatmap(5000, rho=1e-4)
-    assert session.spent == 0
+def test_one_session_asks_about_each_and_all() -> None:
+    """A session with persons has an answer for each of them, and answers about all; each is charged alike."""
+    session = gv.Locations(diary(), person="user", area=BAY).session(rho=1e-3)
+    assert session.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4)
+    for release in (session.mean(rho=1e-4, together=True), session.heatmap(5000, rho=1e-4)):
+        assert release.guarantee == gv.CGP(rho=1e-4, metric="[person]")
+        assert release.crowd == 40
+    assert session.spent == Decimal("0.0003")
 
 
-def test_questions_about_a_file_name_all_their_arguments() -> None:
-    """The three questions take the same arguments, which an editor can show."""
-    given = [{*inspect.signature(ask).parameters} for ask in (gv.heatmap_file, gv.counts_file, gv.flows_file)]
-    assert given[0] - {"grid"} == given[1] - {"regions"} == given[2] - {"grid", "regions"}
-    assert {"rho", "unit", "area", "ledger", "lat", "delimiter", "progress"} < given[0]
-
-
-def test_an_argument_named_as_in_another_library_is_refused_with_its_name_here(tmp_path: Path) -> None:
+def test_names_of_other_libraries_are_told(tmp_path: Path) -> None:
     """`sep` is called `delimiter`; a name that nobody knows is an error as for any function."""
     with pytest.raises(TypeError, match="It is called 'delimiter'"):
-        gv.heatmap_file(tmp_path / "diary.csv", 5000, sep=";")  # type: ignore[call-arg]
+        gv.Locations(tmp_path / "diary.csv", sep=";")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'cells'"):
-        gv.counts_file(tmp_path / "diary.csv", REGIONS, cells=3)  # type: ignore[call-arg]
+        gv.Locations(np.zeros((2, 2))).counts(REGIONS, cells=3)  # type: ignore[call-arg]

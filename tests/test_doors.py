@@ -1,89 +1,235 @@
-"""The same question through several doors: functions, sessions, files, DataFrames of Spark and commands."""
+"""The same rows through every door: arrays, tables and files answer alike, refuse alike, and charge alike."""
 
 from __future__ import annotations
 
-import inspect
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import click
+import geopandas
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+import shapely
 
 import geoveil as gv
-import geoveil.spark as gvs
-from geoveil.cli.program import program
-from geoveil.spark import crowd_answers, person_answers
+from geoveil.errors import GeoveilError, InvalidInput
+from tests.questions import QUESTIONS, release_of
 
-CROWD = ("heatmap", "counts", "flows")
-QUESTIONS = (
-    *("points", "nearest", "hull", "first_within", "distance", "answer", "center", "mean", "median", "bounds"),
-    *("radius", "radius_of_gyration", "diameter", *CROWD),
-)
-#: Arguments that mean another thing, or are needed for another reason: rows of Spark have no number.
-OWN = {("spark", "label")}
-#: Commands with another name than their question.
-COMMANDS = {"first_within": "within"}
+BAY = gv.local(lat=37.77, lon=-122.42, radius=20_000)
+STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
+REGIONS = geopandas.GeoSeries([shapely.box(-122.5, 37.7, -122.42, 37.8)], ["west"], crs=4326)
 
 
-def defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the defaults of a function's arguments; `inspect.Parameter.empty` for those that must be given."""
-    found = inspect.signature(function).parameters.values()
-    return {each.name: each.default for each in found if each.kind is not each.VAR_KEYWORD}
+def rows(*, gaps: bool = False) -> pd.DataFrame:
+    """Sixty rows of five persons in three days; with gaps, one has no place and one is far away."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({"user": np.repeat(["ann", "bob", "cid", "dan", "eve"], 12), "kind": np.tile([1, 2], 30)})
+    frame["lat"], frame["lon"] = rng.normal([37.77, -122.42], 0.02, size=(60, 2)).T
+    frame["when"] = pd.Timestamp("2026-05-01") + pd.to_timedelta(rng.integers(0, 3 * 86_400, 60), unit="s")
+    frame["trip"] = np.arange(60) // 4
+    if gaps:
+        frame.loc[7, "lat"], frame.loc[20, "lat"] = np.nan, 40.0
+    return frame.sample(frac=1, random_state=1).reset_index(drop=True)
 
 
-def doors(question: str) -> dict[str, dict[str, Any]]:
-    """Return the defaults of a question's arguments, by door."""
-    found = {"gv": defaults(getattr(gv, question))}
-    # A session has the arguments of the data, and the question its own.
-    found["session"] = defaults(gv.Session.__init__) | defaults(getattr(gv.Session, question))
-    if hasattr(gv, f"{question}_file"):
-        found["file"] = defaults(getattr(gv, f"{question}_file"))
-    if hasattr(gvs, question):
-        shared = crowd_answers._answered if question in CROWD else person_answers._answered
-        own = defaults(getattr(gvs, question))
-        found["spark"] = own if question == "points" else defaults(shared) | own
+def csv_of(frame: pd.DataFrame, folder: Path) -> Path:
+    """Write rows as CSV."""
+    frame.to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
+
+
+def parquet_of(frame: pd.DataFrame, folder: Path) -> Path:
+    """Write rows as Parquet."""
+    frame.to_parquet(folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+#: Makes the source of the same rows, by door. The first one is what the others are compared with.
+DOORS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    "pandas": lambda frame, folder: frame,
+    "pyarrow": lambda frame, folder: pa.Table.from_pandas(frame, preserve_index=False),
+    "csv": csv_of,
+    "parquet": parquet_of,
+    "array": lambda frame, folder: frame[["lon", "lat"]].to_numpy(),
+}
+#: The arguments of every question about these rows.
+ASKED: dict[str, dict[str, Any]] = {
+    **QUESTIONS,
+    **{name: {**QUESTIONS[name], "p": STATION} for name in ("distance", "first_within", "nearest")},
+    "nearest with places": {"p": STATION, "k": 2, "locations": 0.5},
+    "heatmap": {"cell": 5000},
+    "heatmap in slices": {"cell": 5000, "every": "1 day"},
+    "counts": {"regions": REGIONS, "cap": 3},
+    "flows": {"between": 10_000, "trip": "trip"},
+}
+#: The questions that are always about all persons together, and the one that never is.
+CROWD, EACH = ("heatmap", "heatmap in slices", "counts", "flows"), ("points",)
+#: The arguments of data, by case; those of the question and of an account stand among them.
+CASES: dict[str, dict[str, Any]] = {
+    "one person": {},
+    "persons": {"person": "user"},
+    "persons together": {"person": "user", "together": True},
+    "days": {"person": "user", "protect": "1 day"},
+    "days of all": {"protect": "1 day"},
+    "days together": {"person": "user", "protect": "1 day", "together": True},
+    "single points": {"person": "user", "protect": "point"},
+    "single points together": {"person": "user", "protect": "point", "together": True},
+    "filtered": {"person": "user", "where": "kind = 1"},
+    "dropped": {"person": "user", "missing": "drop", "outside": "drop", "gaps": True},
+    "clamped": {"person": "user", "missing": "drop", "outside": "clamp", "gaps": True},
+    "thinned": {"person": "user", "thin": "6 hours", "times": "when"},
+    "thinned together": {"person": "user", "thin": "6 hours", "protect": "1 day", "together": True},
+    "pseudonyms": {"person": "user", "pseudonyms": "key"},
+    "pure": {"person": "user", "epsilon": 0.01},
+    "hidden": {"person": "user", "hide": 300},
+    "ledger": {"person": "user", "ledger": True},
+    "ledger, skipping": {"person": "user", "ledger": True, "short": "skip"},
+    "ledger, together": {"person": "user", "ledger": True, "short": "skip", "together": True},
+    # What is refused.
+    "missing places": {"person": "user", "outside": "drop", "gaps": True},
+    "places outside": {"person": "user", "missing": "drop", "gaps": True},
+    "no such column of persons": {"person": "who"},
+    "no such column of times": {"protect": "1 day", "times": "at"},
+    "no such column in a condition": {"where": "sort = 1"},
+    "nothing is left": {"where": "kind = 3"},
+    "no area": {"area": None},
+    "too little budget": {"person": "user", "ledger": True, "rho": 0.5},
+    "two budgets": {"rho": 1e-4, "hide": 10},
+    "no unit": {"protect": "fortnight"},
+}
+#: The fields of a certificate that differ between two releases of the same answer.
+OWN = {"id", "created", "time", "entry", "file", "ledger"}
+#: What depends on the columns of a table: an array has none; pandas has an index, and a file the numbers of its rows.
+INDEX = {"unchanged", "words"}
+COLUMNS = {
+    "array": {*INDEX, "removed", "columns_removed", "times"},
+    "pyarrow": INDEX,
+    "csv": INDEX,
+    "parquet": INDEX,
+}
+
+
+def ledger_of(folder: Path) -> gv.Ledger:
+    """A ledger with accounts of all persons, of whom one has next to nothing left."""
+    ledger = gv.Ledger(folder / "budget.db")
+    ledger.create("ann", "bob", "dan", "eve", rho=1e-2)
+    ledger.create("cid", rho=1e-9)
+    return ledger
+
+
+def plain(value: Any) -> Any:
+    """Return the numbers of a value in their order, whatever library it is of; of a table, those of its places."""
+    if isinstance(value, pa.Table):
+        value = value.to_pandas()
+    if isinstance(value, geopandas.GeoDataFrame | geopandas.GeoSeries):
+        return shapely.get_coordinates(value.geometry).ravel().tolist()
+    if isinstance(value, pd.DataFrame) and {"lat", "lon"} <= {*value.columns}:
+        return value[["lon", "lat"]].to_numpy().ravel().tolist()
+    if isinstance(value, shapely.Geometry):
+        return shapely.get_coordinates(value).ravel().tolist()
+    return np.asarray(value).ravel().tolist()
+
+
+def told(release: gv.Release) -> dict[str, Any]:
+    """Return all that a release tells, but for its identity and the form of its value."""
+    certificate = {name: field for name, field in release.certificate().items() if name not in OWN}
+    value = release.noisy if isinstance(release, gv.CrowdRelease) else release.value
+    if release.query in ("nearest", "first_within"):
+        # Rows of a file are named by their numbers from 1, those of a table by its index.
+        value = release.positions
+    return {
+        "value": plain(value),
+        "guarantee": release.guarantee,
+        "error": np.asarray(release.error(0.05)).tolist() if release.kind not in ("regions", "flows") else None,
+        "persons": None if release.by is None else release.by.tolist(),
+        "removed": release.removed,
+        **certificate,
+    }
+
+
+def refusal(problem: GeoveilError) -> dict[str, Any]:
+    """Return what is refused, by kind and argument; a row is named by its number from 0, wherever it is."""
+    argument = str(getattr(problem, "argument", ""))
+    if row := re.fullmatch(r"x\[(\d+)\]|rows\.\w+, row (\d+)", argument):
+        argument = f"row {row[1] or int(row[2]) - 1}"
+    elif argument in ("lat, lon", "crs") or argument.startswith("the coordinate system of"):
+        argument = "the coordinate system"
+    elif argument == "x" or argument.endswith(("rows.csv", "rows.parquet")):
+        argument = "the data"
+    return {"refused": InvalidInput if isinstance(problem, InvalidInput) else type(problem), "argument": argument}
+
+
+def as_values(frame: pd.DataFrame, how: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a question about an array: values in place of columns."""
+    timed = how.get("protect", "point") != "point" or "thin" in how or {"every", "trip"} & {*how}
+    columns = {**how, **({"times": how.get("times", "when")} if timed else {})}
+    named: list[str] = [name for name in ("person", "times", "trip") if name in columns]
+    labels: dict[str, Any] = {name: frame[columns[name]].to_numpy() for name in named}
+    return {**how, "crs": 4326, **labels}
+
+
+def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[str, Any]:
+    """Return what a question tells through a door, or what it is refused with, and what was charged."""
+    folder.mkdir()
+    budget = {} if {"rho", "epsilon", "hide"} & {*case} else {"rho": 1e-3}
+    how = {"rng": np.random.default_rng(5), "area": BAY, **budget, **ASKED[question], **case}
+    frame, ledger = rows(gaps=how.pop("gaps", False)), None
+    if "pseudonyms" in how:
+        how["pseudonyms"] = folder.parent / "pseudonyms.key"
+    if "ledger" in how:
+        how["ledger"] = ledger = ledger_of(folder)
+    name = question.split(" ")[0]
+    if name in (*CROWD, *EACH):
+        how.pop("together", None)
+    try:
+        source = DOORS[door](frame, folder)
+        found = told(release_of(name, source, **(as_values(frame, how) if door == "array" else how)))
+    except GeoveilError as problem:
+        found = refusal(problem)
+    if ledger is not None:
+        found["charged"] = {person: ledger.spent(person) for person in ("ann", "cid")}
     return found
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_defaults_agree_between_doors(question: str) -> None:
-    """An argument has the same default wherever a question is asked, or must be given everywhere."""
-    (first, known), *others = doors(question).items()
-    for door, own in others:
-        for name in own.keys() & known.keys():
-            assert (door, name) in OWN or own[name] == known[name], (name, first, door)
-        known = {**own, **known}
+def same(one: Any, other: Any) -> bool:
+    """Whether two facts are the same; bounds on rounding are those of the area in files, of the points in memory."""
+    return bool(one == pytest.approx(other, rel=1e-3)) if isinstance(one, float) else one == other
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_commands_have_the_library_s_defaults(question: str) -> None:
-    """What a command does without an option is what the library does without the argument."""
-    command = program.get_command(click.Context(program), COMMANDS.get(question, question))
-    if command is None:
-        # Summaries have one command together.
-        return
-    known = defaults(getattr(gv, question))
-    for each in command.params:
-        # An option without a default has none, or a mark of the library of options.
-        if each.name in known and isinstance(each.default, str | int | float):
-            assert each.default == known[each.name], each.name
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("question", ASKED)
+def test_doors_answer_alike(question: str, case: str, tmp_path: Path) -> None:
+    """Values, refusals, prices and certificates do not depend on where the rows are."""
+    named = "where" in CASES[case] or case.startswith("no such")
+    doors = [door for door in DOORS if not (door == "array" and named)]
+    found = {door: ask(question, CASES[case], door, tmp_path / door) for door in doors}
+    first = found["pandas"]
+    for door, other in found.items():
+        differing = {name for name in {*first, *other} if not same(first.get(name), other.get(name))}
+        assert differing <= COLUMNS.get(door, set()), door
 
 
-@pytest.mark.parametrize("name", ["share", "distinct", "gamma0", "beta", "extent"])
-def test_hulls_of_frames_have_all_arguments(name: str) -> None:
-    """A hull on Spark takes the arguments of a hull in memory."""
-    assert name in defaults(gvs.hull)
-
-
-@pytest.mark.parametrize(
-    ("commands", "options"),
-    [(CROWD, ["--dry-run"]), (("within",), ["--report", "--figure", "--with-truth", "--basemap", "--tiles"])],
-)
-def test_options_that_are_refused_are_not_offered(commands: tuple[str, ...], options: list[str]) -> None:
-    """Questions about a crowd have no dry run, and a row that is found has no map."""
-    for name in commands:
-        command = program.get_command(click.Context(program), name)
-        assert command is not None
-        offered = {option for each in command.params for option in each.opts}
-        assert "--json" in offered
-        assert offered.isdisjoint(options)
+@pytest.mark.filterwarnings("ignore:.*points belong to one person|Nearly everything:geoveil.errors.GeoveilWarning")
+@pytest.mark.parametrize("case", [case for case in CASES if "together" not in CASES[case]])
+def test_written_points_are_alike(case: str, tmp_path: Path) -> None:
+    """A table and a file of the same rows are written with the same noise, certificate and charge, or are refused."""
+    found = {}
+    for door in ("pandas", "csv", "parquet"):
+        asked = {**CASES[case], "to": tmp_path / door / "out.csv"}
+        found[door] = ask("points", asked, door, tmp_path / door)
+        if "refused" not in found[door]:
+            loaded = gv.load(asked["to"])
+            certificate = json.loads((tmp_path / door / "out.csv.certificate.json").read_text())
+            found[door] |= {name: field for name, field in certificate.items() if name not in OWN}
+            found[door]["value"] = loaded.n, None if loaded.point_scales is None else loaded.point_scales.tolist()
+            assert all(check.outcome != "fails" for check in gv.verify(asked["to"]).checks)
+    first = found.pop("pandas")
+    for door, other in found.items():
+        differing = {name for name in {*first, *other} if not same(first.get(name), other.get(name))}
+        assert differing <= {"unchanged", "words"}, door

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +72,7 @@ def test_an_error_after_the_charge_says_that_it_is_spent() -> None:
     def fails(x: object) -> float:
         raise InvalidInput("fn", None, "a function", "Mend it.")
 
-    with gv.Session(np.zeros((3, 2)), rho=1e-3) as session:
+    with gv.Locations(np.zeros((3, 2))).session(rho=1e-3) as session:
         with pytest.raises(InvalidInput) as raised:
             session.answer(fails, lipschitz=1, rho=1e-4)
         assert session.spent == Decimal("0.0001")
@@ -84,12 +83,13 @@ def test_an_error_after_the_charge_says_that_it_is_spent() -> None:
 @pytest.mark.parametrize(("name", "value", "own"), [("sep", ";", "delimiter=';'"), ("epsg", 2056, "crs=2056")])
 def test_names_of_other_libraries_lead_to_the_right_argument(name: str, value: object, own: str) -> None:
     """Python and the command line say what an argument is called here; other names are refused as usual."""
-    asked: list[Any] = [partial(gv.read, "trips.csv"), partial(gv.points_file, "trips.csv", "out.csv", rho=1)]
-    for ask in asked:
-        with pytest.raises(TypeError, match=f"no argument '{name}'.*give {own}"):
-            ask(**{name: value})
+    given: dict[str, Any] = {name: value}
+    with pytest.raises(TypeError, match=rf"^Locations\(\) has no argument '{name}'.*give {own}"):
+        gv.Locations("trips.csv", **given)
+    with pytest.raises(TypeError, match=r"^points\(\) has no argument 'columns'.*give keep='all'"):
+        gv.Locations(np.zeros((3, 2)), crs="metres").points(columns="all", rho=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'sepp'"):
-        gv.read("trips.csv", sepp=";")  # type: ignore[call-arg]
+        gv.Locations("trips.csv", sepp=";")  # type: ignore[call-arg]
 
 
 def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
     heights = geopandas.GeoSeries([shapely.Point(0, 0, 5)], crs=3857)
     here, area = gv.local(lat=37.77, lon=-122.42, radius=1000), gv.local(lat=0, lon=0, radius=1000)
     calls: list[Callable[[], object]] = [
-        lambda: gv.read(tmp_path / "places.csv"),
-        lambda: gv.points(heights, rho=1, area=area),
-        lambda: gv.points_file(tmp_path / "places.csv", tmp_path / "out.csv", rho=1e-9, area=here),
+        lambda: gv.Locations(tmp_path / "places.csv").frame(),
+        lambda: gv.Locations(heights, area=area).points(rho=1),
+        lambda: gv.Locations(tmp_path / "places.csv", area=here).points(to=tmp_path / "out.csv", rho=1e-9),
     ]
     for call in calls:
         with pytest.warns(GeoveilWarning) as told:

@@ -36,6 +36,7 @@ from geoveil.geo.formats.workspace import workspace
 from tests.cabspotting import folder as cabspotting_folder
 from tests.cabspotting import requires_cabspotting
 from tests.formats import BAY, FORMATS, IN_PLANE, SECRET, degrees_of, make, people, raw_bytes
+from tests.questions import release_of, under_metric
 
 EVERY_FORMAT = pytest.mark.parametrize("name", FORMATS)
 #: Noise of less than a centimetre, so that released locations can be recognised.
@@ -64,18 +65,18 @@ def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
     """Rows, their order, persons, times and the system stay; locations get noise, and other columns are removed."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
-    release = gv.points_file(path, target, rho=FINE, **told)
+    release = release_of("points", path, to=target, rho=FINE, **told)
     reading = {"decimal": told["decimal"]} if "decimal" in told else {}
-    before, after = gv.read(path, **reading), gv.read(target, **reading)
+    before, after = gv.Locations(path, **reading).frame(), gv.Locations(target, **reading).frame()
     assert release.value == target
     assert after.crs == before.crs
     assert np.abs(degrees_of(after) - degrees_of(before)).max() < 1e-6
     assert (degrees_of(after) != degrees_of(before)).all()
-    assert after[told["by"]].tolist() == before[told["by"]].tolist()
+    assert after[told["person"]].tolist() == before[told["person"]].tolist()
     assert after["time"].tolist() == before["time"].tolist()
     added = set() if name in ("trips.gpx", "cabs") else {"radius_95", "rho"}
     structure = {"trips.gpx": {"kind", "track", "segment"}, "cabs": {"occupied"}}.get(name, set())
-    assert set(after.columns) == {told["by"], "time", "geometry"} | added | structure
+    assert set(after.columns) == {told["person"], "time", "geometry"} | added | structure
     assert release.n == 60
     assert len(release.by) == 3
 
@@ -86,7 +87,7 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
     """`load` needs the released file and its certificate alone; guarantee, errors and persons are the same."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
-    release = gv.points_file(path, target, rho=5e-5, **told)
+    release = release_of("points", path, to=target, rho=5e-5, **told)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     loaded = gv.load(target)
     assert loaded.guarantee == release.guarantee
@@ -107,7 +108,7 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
 def test_a_release_that_is_a_file_is_loaded_by_what_follows_it(tmp_path: Path) -> None:
     """Processing a released file is processing its points, which are read from it."""
     path, told = make("trips.csv", tmp_path)
-    release = gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+    release = release_of("points", path, to=tmp_path / "out.csv", rho=1e-4, **told)
     loaded = gv.load(release.value)
     grid = gv.Grid((-1e4, -1e4, 1e4, 1e4), cell=1000)
     steps: list[Any] = [
@@ -128,7 +129,7 @@ def test_nothing_true_leaks(name: str, tmp_path: Path) -> None:
     truth = people()
     path, told = make(name, tmp_path, truth)
     # With a seed, so that no released number begins like a true one by chance.
-    gv.points_file(path, released(tmp_path, name), rho=1e-6, rng=np.random.default_rng(1), **told)
+    release_of("points", path, rng=np.random.default_rng(1), to=released(tmp_path, name), rho=1e-6, **told)
     written = raw_bytes(tmp_path / "out")
     inside = raw_bytes(path if path.is_dir() else tmp_path)
     assert len(written) >= 2
@@ -151,7 +152,7 @@ def test_extents_of_released_files_are_those_of_released_places(tmp_path: Path) 
     for name in ("trips.gpkg", "trips.shp", "wkb.parquet", "points.parquet", "trips.geojson"):
         path, told = make(name, tmp_path, truth)
         target = released(tmp_path, name)
-        gv.points_file(path, target, rho=1e-6, **told)
+        release_of("points", path, to=target, rho=1e-6, **told)
         bounds[name] = np.array(gv.load(target).value.total_bounds)
     out = tmp_path / "out"
     header = np.array(struct.unpack("<4d", (out / "trips.shp").read_bytes()[36:68]))
@@ -180,7 +181,7 @@ def test_altitudes_and_measures_are_stripped(tmp_path: Path) -> None:
     frame["geometry"] = shapely.force_3d(frame.geometry.array, z=4321.125)
     for name in ("trips.geojson", "trips.gpkg", "trips.shp", "wkb.parquet"):
         path, told = make(name, tmp_path, frame)
-        gv.points_file(path, released(tmp_path, name), rho=1e-6, **told)
+        release_of("points", path, to=released(tmp_path, name), rho=1e-6, **told)
         assert not geopandas.read_file(released(tmp_path, name)).has_z.any() if "parquet" not in name else True
     for data in raw_bytes(tmp_path / "out").values():
         assert struct.pack("<d", 4321.125) not in data
@@ -194,7 +195,7 @@ def test_files_in_other_systems_stay_in_them(name: str, system: int, tmp_path: P
     """Metres of UTM, feet of California, degrees of North America."""
     frame = people().to_crs(system)
     path, told = make(name, tmp_path, frame)
-    release = gv.points_file(path, released(tmp_path, name), rho=FINE, **told)
+    release = release_of("points", path, to=released(tmp_path, name), rho=FINE, **told)
     after = geopandas.read_parquet(release.value) if "parquet" in name else geopandas.read_file(release.value)
     assert after.crs.equals(frame.crs) or after.crs.to_epsg() == system
     assert after.to_crs(32610).distance(people().to_crs(32610)).max() < 0.1
@@ -208,11 +209,11 @@ def test_lines_are_released_vertex_by_vertex(name: str, tmp_path: Path) -> None:
     lines = [shapely.LineString(places[:20]), shapely.MultiPoint(places[20:50]), shapely.LineString(places[50:])]
     frame = geopandas.GeoDataFrame({"user": ["a", "a", "b"], "time": ["x"] * 3}, geometry=lines, crs=4326)
     path, told = make(name, tmp_path, frame)
-    release = gv.points_file(path, released(tmp_path, name), rho=FINE, **told)
+    release = release_of("points", path, to=released(tmp_path, name), rho=FINE, **told)
     assert release.n == 60
     sizes = {label: answer.query.n for label, answer in zip(release.by, release.answers, strict=True)}
     assert sizes == {"a": 50, "b": 10}
-    after = gv.read(release.value)
+    after = gv.Locations(release.value).frame()
     assert [g.geom_type for g in after.geometry] == ["LineString", "MultiPoint", "LineString"]
     assert np.abs(shapely.get_coordinates(after.geometry.array) - places).max() < 1e-6
     assert gv.load(release.value).n == 60
@@ -227,7 +228,7 @@ def truth_and_noise(folder: Path, **how: Any) -> tuple[Any, Any, Any]:
     frame["user"] = whose
     frame["address"] = "x"
     frame.to_parquet(folder / "in.parquet")
-    release = gv.points_file(folder / "in.parquet", folder / "out.parquet", by="user", **how)
+    release = release_of("points", folder / "in.parquet", person="user", to=folder / "out.parquet", **how)
     after = geopandas.read_parquet(folder / "out.parquet")
     moved = shapely.get_coordinates(after.geometry.array) - shapely.get_coordinates(frame.geometry.array)
     return whose, moved, release
@@ -273,10 +274,10 @@ def test_a_generator_repeats_a_file(tmp_path: Path) -> None:
     """With a numpy generator, for experiments, the same file comes out again; without one never."""
     path, told = make("wkb.parquet", tmp_path)
     seeded = [
-        gv.points_file(path, tmp_path / f"{i}.parquet", rho=1e-4, rng=np.random.default_rng(1), **told)
+        release_of("points", path, rng=np.random.default_rng(1), to=tmp_path / f"{i}.parquet", rho=1e-4, **told)
         for i in range(2)
     ]
-    drawn = [gv.points_file(path, tmp_path / f"e{i}.parquet", rho=1e-4, **told) for i in range(2)]
+    drawn = [release_of("points", path, to=tmp_path / f"e{i}.parquet", rho=1e-4, **told) for i in range(2)]
     assert seeded[0].digest == seeded[1].digest
     assert not seeded[0].exact
     assert not gv.load(tmp_path / "0.parquet").exact
@@ -287,7 +288,7 @@ def test_progress_is_told_from_beginning_to_end(tmp_path: Path) -> None:
     """Shares never fall, and end at 1."""
     path, told = make("trips.csv", tmp_path)
     shares: list[float] = []
-    gv.points_file(path, tmp_path / "out.csv", rho=1e-4, progress=shares.append, **told)
+    release_of("points", path, progress=shares.append, to=tmp_path / "out.csv", rho=1e-4, **told)
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 1
     assert shares[-1] == 1
@@ -306,7 +307,7 @@ def test_an_interrupted_release_leaves_nothing(name: str, tmp_path: Path) -> Non
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        gv.points_file(path, target, rho=1e-4, progress=stop, overwrite=True, **told)
+        release_of("points", path, progress=stop, to=target, rho=1e-4, overwrite=True, **told)
     assert [p.name for p in (tmp_path / "out").iterdir()] == ([] if path.is_dir() else [name])
     assert path.is_dir() or target.read_text() == "older"
 
@@ -347,7 +348,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change: str, budget: di
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     with pytest.raises(InvalidFile, match="unchanged while it is read"):
-        gv.points_file(path, tmp_path / "out.csv", progress=rewrite, **budget, **told)
+        release_of("points", path, progress=rewrite, to=tmp_path / "out.csv", **budget, **told)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["trips.csv"]
 
 
@@ -362,7 +363,7 @@ def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_pat
 
     before = sorted(p.name for p in tmp_path.iterdir())
     with pytest.raises(InvalidFile, match="unchanged while it is read"):
-        gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, progress=rewrite, **told)
+        release_of("points", path, progress=rewrite, to=tmp_path / f"out{path.suffix}", rho=1e-4, **told)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
@@ -375,8 +376,8 @@ def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp
     symbol = next(iter(budget))
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         for user in ("u0", "u1", "u2"):
-            ledger.create(user, **{**budget, symbol: budget[symbol] / (2 if user in short else 1)})
-        release = gv.points_file(path, tmp_path / "out.csv", ledger=ledger, short="skip", **budget, **told)
+            ledger.create(user, **under_metric({**budget, symbol: budget[symbol] / (2 if user in short else 1)}))
+        release = release_of("points", path, ledger=ledger, short="skip", to=tmp_path / "out.csv", **budget, **told)
     assert release.removed.persons == tuple(sorted(short))
     assert set(gv.load(tmp_path / "out.csv").value["user"]) == {"u0", "u1", "u2"} - {*short}
 
@@ -391,8 +392,8 @@ def test_a_column_that_cannot_be_read_is_refused_before_anything_is_charged(tmp_
         for user in ("a", "b"):
             ledger.create(user, rho=1)
         with pytest.raises(InvalidFile, match=r"in\.parquet"):
-            gv.points_file(
-                tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY, ledger=ledger
+            gv.Locations(tmp_path / "in.parquet", person="user", area=BAY).session(ledger=ledger).points(
+                to=tmp_path / "out.parquet", rho=1e-4
             )
         assert [ledger.spent(user) for user in ("a", "b")] == [0, 0]
 
@@ -405,10 +406,10 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
         "a,37.7,-122.4,=HYPERLINK(0),+1 555 0100,x,-3.5e-2\n@b,37.7,-122.4,fine,-,y,+4\n",
     )
     with pytest.warns(GeoveilWarning, match="user, note, =1.1 as formulas"):
-        release = gv.points_file(path, tmp_path / "out.csv", by="user", keep="all", rho=1e-4, area=BAY)
+        release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "out.csv", keep="all", rho=1e-4)
     assert release.certificate()["file"]["formulas"] == ["user", "note", "=1+1"]
     assert gv.load(tmp_path / "out.csv").value["note"].tolist() == ["=HYPERLINK(0)", "fine"]
-    plain = gv.points_file(path, tmp_path / "plain.csv", rho=1e-4, area=BAY)
+    plain = gv.Locations(path, area=BAY).points(to=tmp_path / "plain.csv", rho=1e-4)
     assert "formulas" not in plain.certificate()["file"]
 
 
@@ -435,7 +436,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
         running = alive.stdout.readline().strip()
         assert not (tmp_path / killed.stdout.strip()).exists()
         with workspace(tmp_path) as own:
-            gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+            release_of("points", path, to=tmp_path / "out.csv", rho=1e-4, **told)
             assert own.is_dir()
         assert (tmp_path / running / "half.csv").read_text() == "half"
         alive.communicate("\n", timeout=60)
@@ -452,13 +453,13 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
         path = tmp_path / name
         FORMATS[name](frame, path)
         reading: dict[str, Any] = {"decimal": ","} if name == "comma.csv" else {}
-        told: dict[str, Any] = {"by": "user", "area": BAY, "rho": FINE, **reading}
+        told: dict[str, Any] = {"person": "user", "area": BAY, "rho": FINE, **reading}
         with pytest.raises(InvalidData, match=rf"^{name}, row 1 = .* 3 of 60 rows .*missing=\"drop\""):
-            gv.points_file(path, released(tmp_path, name), **told)
-        release = gv.points_file(path, released(tmp_path, name), missing="drop", **told)
+            release_of("points", path, to=released(tmp_path, name), **told)
+        release = release_of("points", path, missing="drop", to=released(tmp_path, name), **told)
         assert (release.n, release.removed.missing, release.certificate()["rows_removed"]["missing"]) == (57, 3, 3)
         assert "3 rows without a location" in repr(release)
-        kept = gv.read(path, missing="drop", **reading)
+        kept = gv.Locations(path, missing="drop", **reading).frame()
         assert gv.load(release.value).value["time"].tolist() == kept["time"].tolist()
 
 
@@ -470,10 +471,10 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
     path = tmp_path / "in.parquet"
     frame.to_parquet(path, write_covering_bbox=True)
-    told: dict[str, Any] = {"by": "user", "area": BAY, "rho": 1e-4}
+    told: dict[str, Any] = {"person": "user", "area": BAY, "rho": 1e-4}
     columns = {}
     for keep in (None, ["speed"], "all"):
-        release = gv.points_file(path, tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
+        release = release_of("points", path, to=tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
         columns[str(keep)] = (pq.read_schema(tmp_path / "out.parquet").names, release.removed.columns)
     base = ["user", "time", "geometry", "radius_95", "rho"]
     assert columns["None"] == (base, ("address", "speed", "home", "bbox"))
@@ -484,7 +485,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
     assert columns["all"][1] == ("address", "speed", "home", "bbox")
     for keep, match in ((["height"], "among"), (["home"], "without locations"), (["bbox"], "without locations")):
         with pytest.raises(InvalidParameter, match=match):
-            gv.points_file(path, tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
+            release_of("points", path, to=tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
 
 
 def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> None:
@@ -499,7 +500,7 @@ def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> N
 <trk><name>Ride</name><trkseg><trkpt lat="37.74" lon="-122.44"><time>2024-01-01T08:00:00Z</time>{extension}</trkpt>
 </trkseg><trkseg><trkpt lat="37.75" lon="-122.44"><hdop>2.5</hdop></trkpt></trkseg></trk>
 <trk><trkseg><trkpt lat="37.76" lon="-122.44"/></trkseg></trk></gpx>""")
-    gv.points_file(path, tmp_path / "out.gpx", rho=FINE, area=BAY)
+    gv.Locations(path, area=BAY).points(to=tmp_path / "out.gpx", rho=FINE)
     bare = (tmp_path / "out.gpx").read_text()
     for word in ("17.25", "Home", "Way", "Ride", ">61<", "2.5<", "bounds", "watch"):
         assert word not in bare
@@ -508,11 +509,11 @@ def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> N
     assert [[len(s.points) for s in t.segments] for t in found.tracks] == [[1, 1], [1]]
     assert found.tracks[0].segments[1].points[0].latitude == pytest.approx(37.75, abs=1e-6)
     assert "2024-01-01T08:00:00Z" in bare
-    gv.points_file(path, tmp_path / "all.gpx", rho=FINE, area=BAY, keep="all")
+    gv.Locations(path, area=BAY).points(to=tmp_path / "all.gpx", rho=FINE, keep="all")
     kept = gpxpy.parse((tmp_path / "all.gpx").read_text())
     assert kept.waypoints[0].name == "Home & garden"
     assert kept.waypoints[0].elevation is None
-    gv.points_file(path, tmp_path / "ele.gpx", rho=FINE, area=BAY, keep=["ele"])
+    gv.Locations(path, area=BAY).points(to=tmp_path / "ele.gpx", rho=FINE, keep=["ele"])
     assert gpxpy.parse((tmp_path / "ele.gpx").read_text()).waypoints[0].elevation == 17.25
     assert kept.tracks[0].name == "Ride"
     assert kept.tracks[0].segments[0].points[0].extensions[0].text == "61"
@@ -541,7 +542,7 @@ def test_any_label_and_any_text_goes_through(name: str, tmp_path: Path, rows: li
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     path, told = make(name, folder, frame)
-    release = gv.points_file(path, folder / f"out-{name}", rho=FINE, keep=["note"], **told)
+    release = release_of("points", path, to=folder / f"out-{name}", rho=FINE, keep=["note"], **told)
     after = gv.load(release.value).value
     assert after["user"].tolist() == [*users]
     assert ["" if pd.isna(t) else t for t in after["note"]] == [*texts]
@@ -553,8 +554,8 @@ def test_texts_that_are_json_stay_texts(tmp_path: Path) -> None:
     frame = people(4)
     frame["user"] = ["{}", "[1]", "{", "]"]
     path, told = make("trips.geojson", tmp_path, frame)
-    gv.points_file(path, tmp_path / "out.geojson", rho=FINE, **told)
-    gv.points(frame, rho=FINE, **told).to_file(tmp_path / "saved.geojson")
+    release_of("points", path, to=tmp_path / "out.geojson", rho=FINE, **told)
+    release_of("points", frame, rho=FINE, **told).to_file(tmp_path / "saved.geojson")
     for name in ("out.geojson", "saved.geojson"):
         features = json.loads((tmp_path / name).read_text())["features"]
         assert [feature["properties"]["user"] for feature in features] == frame["user"].tolist()
@@ -562,9 +563,9 @@ def test_texts_that_are_json_stay_texts(tmp_path: Path) -> None:
     for text, few in (("{}", lines[:1]), (r"\[1\]", lines[1:2])):
         (tmp_path / "in.geojson").write_text("\n".join([*lines[2:], *few]))
         with pytest.raises(InvalidFile, match=rf"row 3, user = '{text}'.*not in braces"):
-            gv.points_file(tmp_path / "in.geojson", tmp_path / "seq.geojson", rho=FINE, **told)
+            release_of("points", tmp_path / "in.geojson", to=tmp_path / "seq.geojson", rho=FINE, **told)
     (tmp_path / "in.geojson").write_text("\n".join(lines[2:]))
-    gv.points_file(tmp_path / "in.geojson", tmp_path / "seq.geojson", rho=FINE, **told)
+    release_of("points", tmp_path / "in.geojson", to=tmp_path / "seq.geojson", rho=FINE, **told)
     assert gv.load(tmp_path / "seq.geojson").value["user"].tolist() == ["{", "]"]
 
 
@@ -572,16 +573,20 @@ def test_people_are_told_apart_as_people_would(tmp_path: Path) -> None:
     """Zeros of either sign are one label; labels that differ by spaces or composition alone are refused."""
     lonely: dict[str, Any] = {"lon": [-122.4] * 4, "lat": [37.7] * 4}
     pq.write_table(pa.table({"user": [0.0, -0.0, 0.0, 1.0], **lonely}), tmp_path / "zero.parquet")
-    release = gv.points_file(tmp_path / "zero.parquet", tmp_path / "o.parquet", by="user", rho=5e-5, area=BAY)
+    release = gv.Locations(tmp_path / "zero.parquet", person="user", area=BAY).points(
+        to=tmp_path / "o.parquet", rho=5e-5
+    )
     assert [answer.query.n for answer in release.answers] == [3, 1]
     assert gv.load(release.value).scale.tolist() == release.scale.tolist()
     for labels in (["ann", "ann ", "bob", "b"], ["Jos\u00e9", "Jose\u0301", "a", "b"]):
         frame = geopandas.GeoDataFrame({"user": labels}, geometry=people(4).geometry.array, crs=4326)
         frame.to_parquet(tmp_path / "in.parquet")
         with pytest.raises(InvalidData, match=r"^user = .*do not look the same"):
-            gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY)
+            gv.Locations(tmp_path / "in.parquet", person="user", area=BAY).points(
+                to=tmp_path / "out.parquet", rho=1e-4
+            )
         with pytest.raises(InvalidData, match=r"^user = .*do not look the same"):
-            gv.mean(frame, by="user", rho=1e-4, area=BAY)
+            gv.Locations(frame, person="user", area=BAY).mean(rho=1e-4)
 
 
 @pytest.mark.parametrize("name", ["wkb.parquet", "plain.parquet", "trips.gpkg", "trips.geojson", "trips.shp"])
@@ -591,18 +596,23 @@ def test_rows_of_nobody_are_refused(name: str, tmp_path: Path) -> None:
     frame.loc[3, "user"] = None
     path, told = make(name, tmp_path, frame)
     with pytest.raises(InvalidFile, match=rf"^{name}, row 4, user = None"):
-        gv.points_file(path, released(tmp_path, name), rho=1e-4, **told)
+        release_of("points", path, to=released(tmp_path, name), rho=1e-4, **told)
 
 
 def test_labels_of_odd_types(tmp_path: Path) -> None:
     """Views of texts are texts; lists and binaries are no labels."""
     places: dict[str, Any] = {"lon": [-122.4] * 2, "lat": [37.7] * 2}
     pq.write_table(pa.table({"user": pa.array(["a", "b"], pa.string_view()), **places}), tmp_path / "view.parquet")
-    assert gv.points_file(tmp_path / "view.parquet", tmp_path / "o.parquet", by="user", rho=1e-4, area=BAY).n == 2
+    assert (
+        gv.Locations(tmp_path / "view.parquet", person="user", area=BAY).points(to=tmp_path / "o.parquet", rho=1e-4).n
+        == 2
+    )
     for name, odd in {"list": [[1], [2]], "binary": [b"a", b"b"]}.items():
         pq.write_table(pa.table({"user": odd, **places}), tmp_path / f"{name}.parquet")
-        with pytest.raises(InvalidParameter, match=r"^by = 'user'"):
-            gv.points_file(tmp_path / f"{name}.parquet", tmp_path / f"o-{name}.parquet", by="user", rho=1e-4, area=BAY)
+        with pytest.raises(InvalidParameter, match=r"^person = 'user'"):
+            gv.Locations(tmp_path / f"{name}.parquet", person="user", area=BAY).points(
+                to=tmp_path / f"o-{name}.parquet", rho=1e-4
+            )
 
 
 def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
@@ -610,12 +620,12 @@ def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
     path, told = make("trips.gpkg", tmp_path)
     shutil.copy(path, tmp_path / "out.gpkg")
     (tmp_path / "out.gpkg-wal").write_bytes(b"old")
-    gv.points_file(path, tmp_path / "out.gpkg", rho=1e-4, overwrite=True, **told)
+    release_of("points", path, to=tmp_path / "out.gpkg", rho=1e-4, overwrite=True, **told)
     assert not list(tmp_path.glob("out.gpkg-*"))
     path, told = make("trips.shp", tmp_path)
     for ending in (".sbn", ".qmd", ".shp.xml"):
         (tmp_path / f"out{ending}").write_bytes(b"old")
-    gv.points_file(path, tmp_path / "out.shp", rho=1e-4, overwrite=True, **told)
+    release_of("points", path, to=tmp_path / "out.shp", rho=1e-4, overwrite=True, **told)
     found = {p.name for p in tmp_path.glob("out.*")}
     assert not {"out.sbn", "out.qmd", "out.shp.xml"} & found
     assert {"out.shp", "out.shx", "out.dbf", "out.prj"} <= found
@@ -638,15 +648,15 @@ def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
     pq.write_table(
         table.replace_schema_metadata({"geo": json.dumps(account)}), tmp_path / "in.parquet", compression="none"
     )
-    how: dict[str, Any] = {"by": "user", "rho": 1e-4, "area": BAY, "missing": "drop"}
-    release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep="all", **how)
+    how: dict[str, Any] = {"person": "user", "rho": 1e-4, "area": BAY, "missing": "drop"}
+    release = release_of("points", tmp_path / "in.parquet", to=tmp_path / "out.parquet", keep="all", **how)
     assert release.removed.columns == ("blob", "nested")
     assert SECRET.encode() not in (tmp_path / "out.parquet").read_bytes()
-    kept = gv.points(frame, keep="all", **how).value
+    kept = release_of("points", frame, keep="all", **how).value
     assert SECRET not in [*kept["kind"].cat.categories, *kept["user"].cat.categories]
     path, told = make("trips.geojson", tmp_path)
     secret = path.rename(tmp_path / f"{SECRET}.geojson")
-    gv.points_file(secret, tmp_path / "out.geojson", rho=1e-4, **told)
+    release_of("points", secret, to=tmp_path / "out.geojson", rho=1e-4, **told)
     assert SECRET not in (tmp_path / "out.geojson").read_text()
 
 
@@ -663,7 +673,7 @@ def test_times_stay_the_texts_they_are(tmp_path: Path) -> None:
     frame["time"] = times
     for name in ("trips.geojson", "trips.csv", "plain.parquet", "trips.gpkg"):
         path, told = make(name, tmp_path, frame)
-        gv.points_file(path, released(tmp_path, name), rho=1e-4, **told)
+        release_of("points", path, to=released(tmp_path, name), rho=1e-4, **told)
     out = tmp_path / "out"
     features = json.loads((out / "trips.geojson").read_text())["features"]
     assert [feature["properties"]["time"] for feature in features] == times
@@ -671,11 +681,11 @@ def test_times_stay_the_texts_they_are(tmp_path: Path) -> None:
     frame["time"] = pd.to_datetime(["2024-05-01 12:00"] * 5).tz_localize("Europe/Berlin")
     path.unlink()
     path, told = make("trips.gpkg", tmp_path, frame)
-    gv.points_file(path, tmp_path / "zoned.gpkg", rho=1e-4, **told)
+    release_of("points", path, to=tmp_path / "zoned.gpkg", rho=1e-4, **told)
     with sqlite3.connect(tmp_path / "zoned.gpkg") as store:
         assert {t for (t,) in store.execute("SELECT time FROM zoned")} == {"2024-05-01T12:00:00+02:00"}
     store.close()
-    assert (gv.read(tmp_path / "zoned.gpkg")["time"] == frame["time"]).all()
+    assert (gv.Locations(tmp_path / "zoned.gpkg").frame()["time"] == frame["time"]).all()
 
 
 @pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
@@ -691,12 +701,12 @@ def test_tables_of_all_kinds(tmp_path: Path) -> None:
         "wide.csv": ((f"user,{wide},lat,lon\n" + "ann" + "," * 3001 + "37.7,-122.4\n").encode(), {}),
         "accents.csv": (("user,lat,lon\nx" + ("é" * 7 + ",37.78,-122.41\n") * 8000).encode(), {}),
         "quoted.csv": (('user,lat,lon,"a\nb"\n' + rows.replace("\n", ",1\n")).encode(), {}),
-        "CAPITALS.CSV": (("USER,LAT,LON\n" + rows).encode(), {"by": "USER"}),
+        "CAPITALS.CSV": (("USER,LAT,LON\n" + rows).encode(), {"person": "USER"}),
     }
     for name, (content, more) in texts.items():
         path = write(tmp_path / name, content)
         target = tmp_path / f"out-{name}"
-        release = gv.points_file(path, target, **{"by": "user", "rho": 1e-4, "area": BAY, **more})
+        release = release_of("points", path, to=target, **{"person": "user", "rho": 1e-4, "area": BAY, **more})
         assert gv.load(target).by.tolist() == release.by.tolist()
         assert target.read_bytes().count("\ufeff".encode(more.get("encoding", "utf-8").replace("16", "16-le"))) <= 1
 
@@ -705,20 +715,20 @@ def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
     """Errors name the row of the file, also after dropped rows and for a vertex of a line."""
     path = write(tmp_path / "in.csv", "user,lat,lon\na,,\na,37.7,-122.4\na,10,10\n")
     with pytest.raises(InvalidData, match=r"^in\.csv, row 3 ="):
-        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
+        gv.Locations(path, person="user", area=BAY, missing="drop").points(to=tmp_path / "out.csv", rho=1e-4)
     lines = [shapely.LineString([(-122.4, 37.7)] * 3), shapely.LineString([(-122.4, 37.7), (0, 0)])]
     geopandas.GeoDataFrame(geometry=lines, crs=4326).to_parquet(tmp_path / "lines.parquet")
     with pytest.raises(InvalidData, match=r"^lines\.parquet, row 2 ="):
-        gv.points_file(tmp_path / "lines.parquet", tmp_path / "out.parquet", rho=1e-4, area=BAY)
+        gv.Locations(tmp_path / "lines.parquet", area=BAY).points(to=tmp_path / "out.parquet", rho=1e-4)
     pq.write_table(pa.table({"lon": ["-122.4", "-122.4x"], "lat": ["37.7"] * 2}), tmp_path / "text.parquet")
     with pytest.raises(InvalidFile, match=r"^text\.parquet, row 2 = '-122\.4x'"):
-        gv.points_file(tmp_path / "text.parquet", tmp_path / "out.parquet", rho=1e-4, area=BAY)
+        gv.Locations(tmp_path / "text.parquet", area=BAY).points(to=tmp_path / "out.parquet", rho=1e-4)
 
 
 def test_a_column_called_geometry_stays(tmp_path: Path) -> None:
     """A column called geometry stays, and the locations get another name."""
     path = write(tmp_path / "in.csv", "user,lat,lon,geometry\na,37.7,-122.4,round\n")
-    frame = gv.read(path)
+    frame = gv.Locations(path).frame()
     assert (frame["geometry"][0], frame.geometry.name) == ("round", "place")
 
 
@@ -727,11 +737,11 @@ def test_texts_that_a_shapefile_would_cut_are_refused(tmp_path: Path) -> None:
     frame = people(2)
     frame["user"] = ["é" * 120 + "1", "é" * 120 + "2"]
     frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
-    assert gv.points_file(tmp_path / "in.shp", tmp_path / "ok.shp", by="user", rho=1e-4, area=BAY).n == 2
+    assert gv.Locations(tmp_path / "in.shp", person="user", area=BAY).points(to=tmp_path / "ok.shp", rho=1e-4).n == 2
     frame["user"] = ["é" * 200 + "1", "é" * 200 + "2"]
     frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
     with pytest.raises(InvalidFile, match=r"in\.shp, row 1, user = .*at most 254 bytes"):
-        gv.points_file(tmp_path / "in.shp", tmp_path / "out.shp", by="user", rho=1e-4, area=BAY)
+        gv.Locations(tmp_path / "in.shp", person="user", area=BAY).points(to=tmp_path / "out.shp", rho=1e-4)
 
 
 def test_gpx_of_all_kinds(tmp_path: Path) -> None:
@@ -742,14 +752,14 @@ def test_gpx_of_all_kinds(tmp_path: Path) -> None:
         '<trkseg><trkpt lat="37.7" lon="-122.4"><time>2024-01-01T00:00:00Z</time><z:time>home</z:time>'
         f'<link href="x"><text>{SECRET}</text></link><speed>3.5</speed></trkpt></trkseg></trk></gpx>',
     )
-    release = gv.points_file(path, tmp_path / "out.gpx", rho=1e-4, area=BAY)
+    release = gv.Locations(path, area=BAY).points(to=tmp_path / "out.gpx", rho=1e-4)
     text = (tmp_path / "out.gpx").read_text()
     assert release.n == 2
     assert {"link", "speed"} <= set(release.removed.columns)
     assert "<time>2024-01-01T00:00:00Z</time>" in text
     assert "home" not in text
     assert gv.load(tmp_path / "out.gpx").n == 2
-    gv.points_file(path, tmp_path / "kept.gpx", rho=1e-4, area=BAY, keep="all")
+    gv.Locations(path, area=BAY).points(to=tmp_path / "kept.gpx", rho=1e-4, keep="all")
     assert f'<link href="x"><text>{SECRET}</text></link>' in (tmp_path / "kept.gpx").read_text()
 
 
@@ -759,8 +769,8 @@ def test_files_that_say_another_system_are_not_overruled(tmp_path: Path) -> None
         path, told = make(name, tmp_path)
         for system in (32610, "EPSG:999999"):
             with pytest.raises(InvalidParameter, match=r"^crs = "):
-                gv.points_file(path, released(tmp_path, name), rho=1e-4, crs=system, **told)
-        assert gv.points_file(path, released(tmp_path, name), rho=1e-4, crs=4326, **told).n == 60
+                release_of("points", path, crs=system, to=released(tmp_path, name), rho=1e-4, **told)
+        assert release_of("points", path, crs=4326, to=released(tmp_path, name), rho=1e-4, **told).n == 60
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -812,7 +822,9 @@ def test_malformed_files_are_refused_by_name_row_and_remedy(name: str, tmp_path:
     content, message = MALFORMED[name]
     path = write(tmp_path / name, content)
     with pytest.raises((InvalidData, InvalidParameter)) as refused:
-        gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1e-4, area=BAY, by=None if "gpx" in name else "user")
+        gv.Locations(path, person=None if "gpx" in name else "user", area=BAY).points(
+            to=tmp_path / f"out{path.suffix}", rho=1e-4
+        )
     assert re.search(message, str(refused.value), re.DOTALL), str(refused.value)
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
@@ -826,7 +838,7 @@ def test_files_that_are_cut_off_are_refused(name: str, share: float, tmp_path: P
     path.write_bytes(whole[: int(share * len(whole))])
     before = sorted(p.name for p in tmp_path.iterdir())
     with pytest.raises(InvalidData, match=path.stem):
-        gv.points_file(path, tmp_path / f"out-{name}", rho=1e-4, **told)
+        release_of("points", path, to=tmp_path / f"out-{name}", rho=1e-4, **told)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
@@ -835,22 +847,22 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     path, told = make("trips.csv", tmp_path)
     how: dict[str, Any] = {"rho": 1e-4, **told}
     with pytest.raises(InvalidFile, match="file not found"):
-        gv.points_file(tmp_path / "none.csv", tmp_path / "out.csv", **how)
+        release_of("points", tmp_path / "none.csv", to=tmp_path / "out.csv", **how)
     with pytest.raises(InvalidFile, match=r"a file of locations.*new_"):
-        gv.points_file(tmp_path, tmp_path / "out.csv", **how)
+        release_of("points", tmp_path, to=tmp_path / "out.csv", **how)
     with pytest.raises(InvalidParameter, match="a file other than the source"):
-        gv.points_file(path, tmp_path / "." / "trips.csv", **how)
+        release_of("points", path, to=tmp_path / "." / "trips.csv", **how)
     with pytest.raises(InvalidFile, match="Create the folder first"):
-        gv.points_file(path, tmp_path / "none" / "out.csv", **how)
+        release_of("points", path, to=tmp_path / "none" / "out.csv", **how)
     with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
-        gv.points_file(path, tmp_path / "out.gpx", **how)
+        release_of("points", path, to=tmp_path / "out.gpx", **how)
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidFile, match="an existing folder"):
-        gv.points_file(path, tmp_path / "folder.csv", **how)
-    wrong = {"layer": "a", "by": "nobody", "lat": "northing", "decimal": "·", "missing": "maybe", "outside": "in"}
+        release_of("points", path, to=tmp_path / "folder.csv", **how)
+    wrong = {"layer": "a", "person": "nobody", "lat": "northing", "decimal": "·", "missing": "maybe", "outside": "in"}
     for option, value in wrong.items():
         with pytest.raises(InvalidParameter, match=f"^{option} = "):
-            gv.points_file(path, tmp_path / "out.csv", **{**how, option: value})
+            release_of("points", path, to=tmp_path / "out.csv", **{**how, option: value})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder.csv", "trips.csv"]
 
 
@@ -858,7 +870,7 @@ def test_degrees_without_a_plane_are_refused_with_the_remedy(tmp_path: Path) -> 
     """The plane is never found by looking at the data."""
     path, _ = make("trips.geojson", tmp_path)
     with pytest.raises(InvalidCoordinateSystem, match=r"degrees are not metres.*gv\.local.*public knowledge"):
-        gv.points_file(path, tmp_path / "out.geojson", rho=1e-4, by="user")
+        gv.Locations(path, person="user").points(to=tmp_path / "out.geojson", rho=1e-4)
 
 
 def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
@@ -867,18 +879,18 @@ def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
     table = pd.DataFrame({"user": frame.user, "e": frame.geometry.x, "n": frame.geometry.y})
     table.to_csv(tmp_path / "utm.csv", index=False)
     with pytest.raises(InvalidParameter, match=r"^crs = None"):
-        gv.read(tmp_path / "utm.csv", lat="n", lon="e")
-    how: dict[str, Any] = {"lat": "n", "lon": "e", "crs": 32610, "by": "user"}
-    release = gv.points_file(tmp_path / "utm.csv", tmp_path / "out.csv", **how, rho=FINE)
+        gv.Locations(tmp_path / "utm.csv", lat="n", lon="e").frame()
+    how: dict[str, Any] = {"lat": "n", "lon": "e", "crs": 32610, "person": "user"}
+    release = release_of("points", tmp_path / "utm.csv", to=tmp_path / "out.csv", rho=FINE, **how)
     assert gv.load(release.value).value.distance(frame).max() < 1
     frame.to_file(tmp_path / "utm.shp")
     (tmp_path / "utm.prj").unlink()
     frame.set_crs(None, allow_override=True).to_parquet(tmp_path / "utm.parquet")
     for name in ("utm.shp", "utm.parquet"):
         with pytest.raises(InvalidFile, match=r"states its coordinate system.*crs"):
-            gv.read(tmp_path / name)
+            gv.Locations(tmp_path / name).frame()
         target = tmp_path / f"out-{name}"
-        gv.points_file(tmp_path / name, target, crs=32610, rho=FINE, by="user")
+        gv.Locations(tmp_path / name, person="user", crs=32610).points(to=target, rho=FINE)
         assert gv.load(target).value.distance(frame).max() < 1
 
 
@@ -886,7 +898,7 @@ def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
     """`load` takes what was released, whole, and nothing else."""
     path, told = make("trips.csv", tmp_path)
     target = tmp_path / "out.csv"
-    gv.points_file(path, target, rho=1e-4, **told)
+    release_of("points", path, to=target, rho=1e-4, **told)
     beside = tmp_path / "out.csv.certificate.json"
     account = beside.read_text()
     with pytest.raises(InvalidFile, match="certificate not found"):
@@ -904,11 +916,11 @@ def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
 def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
     """A frame in the plane of an area needs no area= any more, and says what it stretches."""
     path, _ = make("trips.csv", tmp_path)
-    frame = gv.read(path, area=BAY)
-    release = gv.points(frame, by="user", rho=1e-4)
+    frame = gv.Locations(path, area=BAY).frame()
+    release = gv.Locations(frame, person="user").points(rho=1e-4)
     assert release.certificate()["area"] == BAY.certificate()
     assert np.abs(frame.total_bounds).max() < BAY.radius
-    assert gv.read(path).crs == 4326
+    assert gv.Locations(path).frame().crs == 4326
 
 
 @pytest.mark.slow
@@ -920,7 +932,7 @@ def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     source = cabspotting_folder()
     assert source is not None
     area = gv.local(lat=37.77, lon=-122.42, radius=100_000)
-    release = gv.points_file(source, tmp_path / "out", by="cab", rho=5e-5, area=area, outside="clamp")
+    release = gv.Locations(source, person="cab", area=area, outside="clamp").points(to=tmp_path / "out", rho=5e-5)
     before, after = (np.loadtxt(folder / "new_abtyff.txt") for folder in (source, tmp_path / "out"))
     assert (before[:, 3] == after[:, 3]).all()
     assert np.isnan(after[:, 2]).all()
@@ -937,7 +949,9 @@ def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:
     frame["time"] = pd.to_datetime(frame["time"])
     frame["n"] = np.arange(60, dtype="int16")
     frame.to_parquet(tmp_path / "in.parquet")
-    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY, keep=["n"])
+    gv.Locations(tmp_path / "in.parquet", person="user", area=BAY).points(
+        to=tmp_path / "out.parquet", rho=1e-4, keep=["n"]
+    )
     before, after = (pq.read_schema(tmp_path / name) for name in ("in.parquet", "out.parquet"))
     for name in ("user", "time", "n"):
         assert before.field(name).type == after.field(name).type

@@ -33,7 +33,7 @@ TRACK = np.column_stack([4000 * np.sin(TIMES / 4000), 3000 * np.cos(TIMES / 3000
 
 def released(x: object = TRACK) -> gv.Release:
     """The trajectory with noise."""
-    return gv.points(x, rho=1e-3, rng=np.random.default_rng(1))
+    return gv.Locations(x, rng=np.random.default_rng(1)).points(rho=1e-3)
 
 
 def off(value: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
@@ -67,7 +67,7 @@ def test_smoothing_takes_times_in_any_order_and_kind() -> None:
     stamps = pd.Timestamp("2026-01-01") + pd.to_timedelta(TIMES, unit="s")
     np.testing.assert_allclose(gv.smooth(raw, times=stamps, motion="car").value, expected, atol=1e-3)
     order = np.random.default_rng(2).permutation(300)
-    shuffled = gv.points(TRACK[order], rho=1e-3, rng=np.random.default_rng(3))
+    shuffled = gv.Locations(TRACK[order], rng=np.random.default_rng(3)).points(rho=1e-3)
     back = np.argsort(order)
     straight = gv.smooth(shuffled, times=TIMES[order], motion="car").value[back]
     assert off(straight) < 0.6 * off(shuffled.value[back])
@@ -88,7 +88,7 @@ def test_frames_stay_frames() -> None:
 def test_what_cannot_be_smoothed_is_refused() -> None:
     """Other questions, other noise, wrong times and unknown motions."""
     raw = released()
-    for release in (gv.mean(TRACK, rho=1), gv.points(TRACK, epsilon=1)):
+    for release in (gv.Locations(TRACK).mean(rho=1), gv.Locations(TRACK).points(epsilon=1)):
         with pytest.raises(InvalidData, match="Gaussian"):
             gv.smooth(release, times=TIMES, motion="taxi")
     for times in (TIMES[:-1], np.full(300, np.nan), ["a"] * 300):
@@ -106,8 +106,8 @@ PERSONS = np.array(["short"] * 20 + ["long"] * 230 + ["one"] + ["short"] * 49)
 @pytest.mark.statistical
 def test_each_person_is_smoothed_alone() -> None:
     """Persons' points come out as if each had been released and smoothed alone, with their own noise."""
-    raw = gv.points(TRACK, by=PERSONS, rho=1e-3, rng=np.random.default_rng(1))
-    smoothed = gv.smooth(raw, times=TIMES, motion="taxi", by=PERSONS)
+    raw = gv.Locations(TRACK, person=PERSONS, rng=np.random.default_rng(1)).points(rho=1e-3)
+    smoothed = gv.smooth(raw, times=TIMES, motion="taxi", person=PERSONS)
     squares = 0.0
     for person in raw.by:
         at = person == PERSONS
@@ -120,8 +120,8 @@ def test_each_person_is_smoothed_alone() -> None:
     assert smoothed.guarantee == raw.guarantee
     assert smoothed.by.equals(raw.by)
     order = np.random.default_rng(2).permutation(300)
-    shuffled = gv.points(TRACK[order], by=PERSONS[order], rho=1e-3, rng=np.random.default_rng(3))
-    done = gv.smooth(shuffled, times=TIMES[order], motion="taxi", by=PERSONS[order])
+    shuffled = gv.Locations(TRACK[order], person=PERSONS[order], rng=np.random.default_rng(3)).points(rho=1e-3)
+    done = gv.smooth(shuffled, times=TIMES[order], motion="taxi", person=PERSONS[order])
     assert off(done.value[np.argsort(order)]) < 0.7 * off(shuffled.value[np.argsort(order)])
 
 
@@ -130,9 +130,9 @@ def test_no_function_is_called_for_each_person() -> None:
 
     def count(persons: int) -> int:
         who = np.repeat(np.arange(persons), 3)
-        raw = gv.points(np.zeros((len(who), 2)), by=who, rho=1e-3, rng=np.random.default_rng(1))
+        raw = gv.Locations(np.zeros((len(who), 2)), person=who, rng=np.random.default_rng(1)).points(rho=1e-3)
         times = np.tile([0.0, 60.0, 120.0], persons)
-        return calls(lambda: gv.smooth(raw, times=times, motion="taxi", by=who))
+        return calls(lambda: gv.smooth(raw, times=times, motion="taxi", person=who))
 
     count(1)  # imports
     assert count(10_000) < 5 * 10_000
@@ -142,20 +142,22 @@ def test_no_function_is_called_for_each_person() -> None:
 def test_a_frame_knows_its_persons() -> None:
     """Released by a column, a frame needs no labels; an array with several points of a person does."""
     frame = geopandas.GeoDataFrame({"who": PERSONS}, geometry=shapely.points(TRACK + UTM), crs=32610)
-    raw = gv.points(frame, by="who", rho=1e-3, rng=np.random.default_rng(1))
+    raw = gv.Locations(frame, person="who", rng=np.random.default_rng(1)).points(rho=1e-3)
     smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
     assert smoothed.value["who"].equals(frame["who"])
-    array = gv.points(TRACK + UTM, by=PERSONS, rho=in_the_plane(32610, 1e-3), rng=np.random.default_rng(1))
-    expected = gv.smooth(array, times=TIMES, motion="taxi", by=PERSONS).value
+    array = gv.Locations(TRACK + UTM, person=PERSONS, rng=np.random.default_rng(1)).points(
+        rho=in_the_plane(32610, 1e-3)
+    )
+    expected = gv.smooth(array, times=TIMES, motion="taxi", person=PERSONS).value
     np.testing.assert_allclose(shapely.get_coordinates(smoothed.value.geometry.array), expected)
-    with pytest.raises(InvalidParameter, match=r"by = None.*gv\.points"):
+    with pytest.raises(InvalidParameter, match=r"person = None.*gv\.Locations"):
         gv.smooth(array, times=TIMES, motion="taxi")
     for wrong in (PERSONS[::-1], np.arange(300), np.repeat(PERSONS[:100], 3)):
-        with pytest.raises(InvalidData, match="by"):
-            gv.smooth(array, times=TIMES, motion="taxi", by=wrong)
+        with pytest.raises(InvalidData, match=r"^person = "):
+            gv.smooth(array, times=TIMES, motion="taxi", person=wrong)
     with pytest.raises(InvalidParameter, match="left out"):
-        gv.smooth(released(), times=TIMES, motion="taxi", by=PERSONS)
-    alone = gv.points(TRACK, by=np.arange(300), rho=1e-3, rng=np.random.default_rng(1))
+        gv.smooth(released(), times=TIMES, motion="taxi", person=PERSONS)
+    alone = gv.Locations(TRACK, person=np.arange(300), rng=np.random.default_rng(1)).points(rho=1e-3)
     np.testing.assert_allclose(gv.smooth(alone, times=TIMES, motion="taxi").value, alone.value)
 
 
@@ -189,12 +191,12 @@ def test_a_bound_survives_a_convex_region_only() -> None:
 def test_places_are_clamped_too() -> None:
     """A center, as an array or as a shapely Point in feet, comes into the region."""
     region = shapely.box(0, 0, 100, 100)
-    array = gv.center(TRACK + 1e6, rho=1, rng=np.random.default_rng(1))
+    array = gv.Locations(TRACK + 1e6, rng=np.random.default_rng(1)).center(rho=1)
     np.testing.assert_allclose(gv.clamp(array, region).value, [100, 100])
     feet = geopandas.GeoSeries(shapely.points(TRACK + np.array([6e6, 2.1e6])), crs=2227)
-    place = gv.clamp(gv.center(feet, rho=1, rng=np.random.default_rng(1)), region).value
+    place = gv.clamp(gv.Locations(feet, rng=np.random.default_rng(1)).center(rho=1), region).value
     np.testing.assert_allclose([place.x, place.y], [100, 100], rtol=1e-6)
-    for bad in (gv.hull(TRACK, rho=1), gv.radius(TRACK, rho=1)):
+    for bad in (gv.Locations(TRACK).hull(rho=1), gv.Locations(TRACK).radius(rho=1)):
         with pytest.raises(InvalidData, match="place"):
             gv.clamp(bad, region)
     with pytest.raises(InvalidParameter, match="region"):
@@ -204,7 +206,7 @@ def test_places_are_clamped_too() -> None:
 @pytest.mark.statistical
 def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
     """Released points may lie farther away than inputs may, and are clamped."""
-    raw = gv.points(TRACK, rho=1e-14, rng=np.random.default_rng(4))
+    raw = gv.Locations(TRACK, rng=np.random.default_rng(4)).points(rho=1e-14)
     assert np.abs(np.asarray(raw.coords)).max() > 1e8
     region = shapely.box(-5e3, -5e3, 5e3, 5e3)
     assert np.abs(np.asarray(gv.clamp(raw, region).coords)).max() <= 5e3
@@ -217,8 +219,8 @@ def test_processing_keeps_to_its_order() -> None:
     with pytest.raises(InvalidData, match="Smooth first"):
         gv.smooth(gv.clamp(released(), region), times=TIMES, motion="taxi")
     with pytest.raises(InvalidData, match="place"):
-        gv.clamp(gv.center(TRACK, rho=1, by=np.arange(300) // 100), region)
-    people = gv.points(TRACK, rho=1, by=np.arange(300) // 100)
+        gv.clamp(gv.Locations(TRACK, person=np.arange(300) // 100).center(rho=1), region)
+    people = gv.Locations(TRACK, person=np.arange(300) // 100).points(rho=1)
     assert gv.clamp(people, region).by.equals(people.by)
     smoothed = gv.smooth(released(), times=TIMES, motion="taxi")
     assert gv.clamp(smoothed, region).expected_error() == smoothed.expected_error()
@@ -226,7 +228,7 @@ def test_processing_keeps_to_its_order() -> None:
 
 def test_times_of_every_kind_are_seconds() -> None:
     """Numbers, durations, datetimes with and without a time zone, in arrays, lists and Series, are the same times."""
-    release = gv.points(np.cumsum(np.ones((40, 2)), axis=0), rho=1e-3, rng=np.random.default_rng(1))
+    release = gv.Locations(np.cumsum(np.ones((40, 2)), axis=0), rng=np.random.default_rng(1)).points(rho=1e-3)
     seconds = np.arange(40) * 30.0
     wanted = gv.smooth(release, times=seconds, motion="walking").value
     stamps = pd.Timestamp("2026-11-15") + pd.to_timedelta(seconds, unit="s")
@@ -248,7 +250,7 @@ def test_times_of_every_kind_are_seconds() -> None:
 def test_times_of_another_order_are_refused() -> None:
     """A Series of times must have the index of the frame it belongs to."""
     frame = geopandas.GeoDataFrame(geometry=shapely.points(np.zeros((5, 2)) + UTM), index=list("abcde"), crs=32610)
-    release = gv.points(frame, rho=1e-3)
+    release = gv.Locations(frame).points(rho=1e-3)
     times = pd.Series(np.arange(5.0), index=list("abcde"))
     gv.smooth(release, times=times, motion="walking")
     with pytest.raises(gv.errors.InvalidParameter, match="index"):
@@ -264,7 +266,7 @@ def test_what_was_not_released_is_refused(process: Any) -> None:
 
 def test_regions_without_an_area_are_refused() -> None:
     """Bow ties, lines that call themselves polygons and frames are refused with the remedy."""
-    release = gv.points(np.zeros((1, 2)), rho=1e-3)
+    release = gv.Locations(np.zeros((1, 2))).points(rho=1e-3)
     bow_tie = shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
     flat = shapely.Polygon([(0, 0), (1, 1), (0, 0)])
     for region in (bow_tie, flat, shapely.Polygon(), geopandas.GeoSeries([BOX])):
@@ -279,7 +281,7 @@ def test_times_may_be_a_column_of_the_release() -> None:
         geometry=geopandas.points_from_xy(np.arange(5) * 100.0, np.zeros(5)),
         crs=gv.local(lat=0, lon=0, radius=50_000).crs,
     )
-    raw = gv.points(frame, rho=1e-4)
+    raw = gv.Locations(frame).points(rho=1e-4)
     named, given = (gv.smooth(raw, times=times, motion="car").coords for times in ("time", raw.value["time"]))
     np.testing.assert_array_equal(named, given)
     with pytest.raises(InvalidParameter, match=r"^times = 'tme': must be .*'time'"):
@@ -293,7 +295,7 @@ def test_the_column_of_times_may_be_named_or_left_out(tmp_path: Path) -> None:
     coords = np.array([-122.4, 37.7]) + np.cumsum(np.full((n, 2), 1e-4), axis=0)
     frame = geopandas.GeoDataFrame({"t": stamps}, geometry=geopandas.points_from_xy(*coords.T), crs=4326)
     area = gv.local(lat=37.7, lon=-122.4, radius=20_000)
-    release = gv.points(frame, rho=1e-3, area=area)
+    release = gv.Locations(frame, area=area).points(rho=1e-3)
 
     def smoothed(release: Any, times: Any = None) -> Any:
         return gv.smooth(release, times=times, motion="car").coords
@@ -301,19 +303,19 @@ def test_the_column_of_times_may_be_named_or_left_out(tmp_path: Path) -> None:
     wanted = smoothed(release, np.arange(n) * 60.0)
     for times in ("t", None, frame["t"], stamps.to_numpy(), stamps.strftime("%d/%m/%Y %H:%M"), stamps.astype(str)):
         np.testing.assert_allclose(smoothed(release, times), wanted)
-    two = gv.points(frame.assign(date=stamps), rho=1e-3, area=area)
+    two = gv.Locations(frame.assign(date=stamps), area=area).points(rho=1e-3)
     with pytest.raises(gv.errors.InvalidParameter, match=r"times = None.*'t', 'date'"):
         gv.smooth(two, motion="car")
     with pytest.raises(gv.errors.InvalidParameter, match=r"none.*keep="):
-        gv.smooth(gv.points(frame[["geometry"]], rho=1e-3, area=area), motion="car")
+        gv.smooth(gv.Locations(frame[["geometry"]], area=area).points(rho=1e-3), motion="car")
     with pytest.raises(gv.errors.InvalidParameter, match="a time for each point"):
-        gv.smooth(gv.points(frame.geometry, rho=1e-3, area=area), motion="car")
+        gv.smooth(gv.Locations(frame.geometry, area=area).points(rho=1e-3), motion="car")
     seconds = (stamps - stamps[0]).total_seconds() + 1.7e9
     for unit in ("1", "1000"):
         rows = [f"{lon},{lat},{second * float(unit):.0f}" for (lon, lat), second in zip(coords, seconds, strict=True)]
         source = tmp_path / f"trips{unit}.csv"
         source.write_text("\n".join(["lon,lat,time", *rows]))
-        released = gv.points_file(source, tmp_path / f"out{unit}.csv", rho=1e-3, area=area)
+        released = gv.Locations(source, area=area).points(to=tmp_path / f"out{unit}.csv", rho=1e-3)
         loaded = gv.load(released.value)
         expected = smoothed(loaded, np.arange(n) * 60.0)
         for either in (released, loaded):

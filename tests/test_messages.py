@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from geoveil.cli.option_names import OPTIONS
 from geoveil.messages import PYTHON, Message, worded
 
-OUTSIDE = Message("{count} points are outside: {outside:clamp} moves them, see {gv.points}.", count=3)
+OUTSIDE = Message("{count} points are outside: {outside:clamp} moves them, see {locations.points}.", count=3)
 
 
 def test_one_message_has_a_text_for_each_reader() -> None:
     """Arguments are keywords in Python and options on the command line."""
-    assert str(OUTSIDE) == '3 points are outside: outside="clamp" moves them, see gv.points().'
+    assert str(OUTSIDE) == '3 points are outside: outside="clamp" moves them, see locations.points().'
     assert OUTSIDE.worded(OPTIONS).startswith("3 points are outside: --outside clamp moves them")
 
 

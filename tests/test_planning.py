@@ -10,7 +10,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import InvalidParameter
-from tests.questions import QUESTIONS, VARIANTS, ask
+from tests.questions import QUESTIONS, VARIANTS, ask, release_of
 
 X = np.random.default_rng(0).normal(scale=3000.0, size=(200, 2))
 #: Errors of hulls depend on the points, and a public area is none of a plan's arguments.
@@ -64,7 +64,7 @@ def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> Non
     """For points that extend as far as the plan assumes, the release's bound is near what was planned."""
     angle = 2 * np.pi * np.arange(200) / 200
     x = np.column_stack([20_000 * np.cos(angle), 13_000 * np.sin(angle)])
-    bounds = [gv.hull(x, rng=np.random.default_rng(i), **budget).error(0.05) for i in range(9)]
+    bounds = [release_of("hull", x, rng=np.random.default_rng(i), **budget).error(0.05) for i in range(9)]
     planned = gv.plan("hull", n=200, extent=40_000, **budget)
     assert 0.5 < planned.error / np.median(bounds) < 2
     assert "40 km" in str(planned)
@@ -138,10 +138,10 @@ def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, flo
     x = geopandas.GeoSeries.from_xy([place[0]], [place[1]], crs=4326)
     planned = gv.plan("points", n=1, rho=1e-4, area=crs)
     # A plan does not know what PROJ will round on the way in.
-    assert planned.error == pytest.approx(gv.points(x, rho=1e-4, area=crs).error(0.05), rel=1e-8)
+    assert planned.error == pytest.approx(gv.Locations(x, area=crs).points(rho=1e-4).error(0.05), rel=1e-8)
     assert planned.error > gv.plan("points", n=1, rho=1e-4).error
     asked = gv.plan("points", n=1, error=300, area=crs)
-    assert gv.points(x, rho=cast(gv.CGP, asked.guarantee), area=crs).error(0.05) <= 300
+    assert gv.Locations(x, area=crs).points(rho=cast(gv.CGP, asked.guarantee)).error(0.05) <= 300
 
 
 def test_what_a_plan_lacks_is_named_as_for_the_question() -> None:
@@ -169,10 +169,10 @@ def test_units_are_compared_for_points_at_equal_intervals() -> None:
     compared = gv.plan("points", n=20_000, rho=5e-5, every="30 s").units
     assert [*compared] == ["inf", "1 day", "1 hour", "1"]
     for name, unit, largest in (("1 day", "1 day", 2881), ("1 hour", "1 hour", 121), ("1", "point", None)):
-        assert compared[name] == gv.plan("points", n=20_000, rho=5e-5, unit=unit, largest=largest).error
+        assert compared[name] == gv.plan("points", n=20_000, rho=5e-5, protect=unit, largest=largest).error
         assert compared[name] < compared["inf"]
     assert compared["inf"] == gv.plan("points", n=20_000, rho=5e-5).error
-    sought = gv.plan("points", n=20_000, error=1000, unit="1 hour", every="30 s")
+    sought = gv.plan("points", n=20_000, error=1000, protect="1 hour", every="30 s")
     assert sought.units["1 hour"] == sought.error <= 1000
 
 
@@ -195,23 +195,25 @@ def test_a_plan_says_where_a_smaller_unit_changes_nothing(question: str, said: s
 
 def test_a_plan_for_a_unit_that_gains_nothing_says_so() -> None:
     """The error is that for all of a person's locations, whose guarantee is stronger."""
-    planned = gv.plan("center", n=1000, rho=5e-5, unit="1 hour", largest=60)
+    planned = gv.plan("center", n=1000, rho=5e-5, protect="1 hour", largest=60)
     assert planned.error == gv.plan("center", n=1000, rho=5e-5).error
     assert planned.remark.startswith("any hour of a person's movements needs as much noise for center as all of a")
-    assert not gv.plan("mean", n=1000, rho=5e-5, unit="1 hour", largest=60).remark
-    assert not gv.plan("center", n=1000, rho=5e-5, unit="point").remark
+    assert not gv.plan("mean", n=1000, rho=5e-5, protect="1 hour", largest=60).remark
+    assert not gv.plan("center", n=1000, rho=5e-5, protect="point").remark
     assert gv.plan("points", n=30, rho=5e-5, every="1 min").remark == "any day and any hour hold all 30 points"
 
 
 def test_units_of_plans_are_checked() -> None:
     """A length of time needs the number of points in it; a plan knows no column of persons."""
     with pytest.raises(InvalidParameter, match=r"largest = None: must be .* any day of a person's movements holds"):
-        gv.plan("points", n=10, rho=1e-4, unit="1 day")
+        gv.plan("points", n=10, rho=1e-4, protect="1 day")
     with pytest.raises(InvalidParameter, match="the most that one person has"):
         gv.plan("mean", n=10, rho=1e-4, metric="person")
-    with pytest.raises(InvalidParameter, match="A plan is for one person"):
-        gv.plan("points", n=10, rho=1e-4, unit="user")
+    with pytest.raises(InvalidParameter, match="protect = 'user': must be a length of time"):
+        gv.plan("points", n=10, rho=1e-4, protect="user")
     with pytest.raises(InvalidParameter, match="every = 'often': must be a length of time"):
         gv.plan("points", n=10, rho=1e-4, every="often")
     crowd = gv.plan("mean", n=1000, rho=1e-4, metric="person", largest=10)
-    assert crowd.error == gv.mean(np.zeros((1000, 2)), unit=[*range(100)] * 10, rho=1e-4).error(0.05)
+    assert crowd.error == gv.Locations(np.zeros((1000, 2)), person=[*range(100)] * 10).mean(
+        rho=1e-4, together=True
+    ).error(0.05)

@@ -1,8 +1,9 @@
-"""Questions: the functions about points, which the shared table of all questions lists."""
+"""Questions: the methods of locations, which the shared table of all questions lists."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -11,24 +12,41 @@ import pytest
 import geoveil as gv
 from tests.questions import CROWD_QUESTIONS, QUESTIONS
 
+EVERYTHING = [*QUESTIONS, *CROWD_QUESTIONS]
 
-def test_the_table_of_the_tests_lists_every_question() -> None:
-    """Every public function that takes points and a budget is in the table, and is a method of sessions."""
-    functions = {name: getattr(gv, name) for name in gv.__all__ if inspect.isfunction(getattr(gv, name))}
-    parameters = {name: list(inspect.signature(function).parameters) for name, function in functions.items()}
-    asked = {name for name, taken in parameters.items() if taken[:1] == ["x"] and "rho" in taken}
-    assert asked == {*QUESTIONS, *CROWD_QUESTIONS}
-    assert all(callable(getattr(gv.Session, name)) for name in asked)
-    assert all(callable(getattr(gv, f"{name}_file")) for name in CROWD_QUESTIONS)
+
+def test_the_table_lists_every_question() -> None:
+    """Every public method of locations that takes a budget is in the table, but for that which opens a session."""
+    methods = {name: getattr(gv.Locations, name) for name in dir(gv.Locations) if not name.startswith("_")}
+    asked = {name for name, method in methods.items() if "rho" in inspect.signature(method).parameters}
+    assert asked == {*EVERYTHING, "session"}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_questions_share_their_words(name: str) -> None:
+    """Every question takes its budget by keyword and has no default for it, and its docstring names all arguments."""
+    method = getattr(gv.Locations, name)
+    taken = inspect.signature(method).parameters
+    for budget in ("hide", "rho", "epsilon"):
+        assert (taken[budget].kind, taken[budget].default) == (inspect.Parameter.KEYWORD_ONLY, None)
+    assert taken["key"].default is None
+    for argument in taken:
+        assert argument == "self" or re.search(rf"\b{argument}\b", method.__doc__ or ""), argument
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_sessions_inherit_every_question(name: str) -> None:
+    """A question has one declaration: a session has no method of its own for it."""
+    assert getattr(gv.Session, name) is getattr(gv.Locations, name)
 
 
 @pytest.mark.parametrize("name", CROWD_QUESTIONS)
-def test_questions_about_a_crowd_are_the_same_in_a_session(name: str) -> None:
-    """A session answers as the function does, and charges the budget once for everybody."""
+def test_sessions_answer_about_crowds(name: str) -> None:
+    """A session answers as locations do, and charges the budget once for everybody."""
     x, people = np.random.default_rng(1).uniform(300, 400, size=(4, 2)), [0, 0, 1, 1]
     more = {**CROWD_QUESTIONS[name], "rho": 1e-4}
-    alone = getattr(gv, name)(x, unit=people, rng=np.random.default_rng(2), **more)
-    session = gv.Session(x, unit=people, rho=1e-3, rng=np.random.default_rng(2))
+    alone = getattr(gv.Locations(x, person=people, rng=np.random.default_rng(2)), name)(**more)
+    session = gv.Locations(x, person=people, rng=np.random.default_rng(2)).session(rho=1e-3)
     asked = getattr(session, name)(**more)
     assert np.array_equal(alone.noisy, asked.noisy)
     assert session.spent == Decimal("0.0001")

@@ -18,6 +18,7 @@ from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Ledge
 from geoveil.geo.formats.fingerprints import digest
 from tests.certificates.test_signatures import KEY
 from tests.formats import BAY, FORMATS, make, people
+from tests.questions import release_of
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path, told = make("trips.csv", tmp_path)
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("u0", "u1", "u2", rho=1)
-        gv.points_file(path, tmp_path / "out.csv", rho=1e-4, ledger=ledger, sign=KEY, **told)
+        release_of("points", path, sign=KEY, ledger=ledger, to=tmp_path / "out.csv", rho=1e-4, **told)
     return tmp_path / "out.csv"
 
 
@@ -88,7 +89,7 @@ def test_files_of_every_format_hold(name: str, tmp_path: Path) -> None:
     """The numbers of points, the columns and the noise are found again in every format."""
     path, told = make(name, tmp_path)
     target = tmp_path / ("out" if path.is_dir() else f"out{''.join(path.suffixes)}")
-    gv.points_file(path, target, rho=1e-4, **told)
+    release_of("points", path, to=target, rho=1e-4, **told)
     assert outcomes(gv.verify(target)) == {
         "certificate": "holds",
         "file": "holds",
@@ -103,7 +104,7 @@ def test_files_of_every_format_hold(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e-4, "method": "both", "metric": "2"}])
 def test_written_releases_hold(ending: str, budget: dict[str, Any], tmp_path: Path) -> None:
     """Points under both notions, in the formats to which frames are written."""
-    release = gv.points(people(), by="user", area=BAY, **budget)
+    release = release_of("points", people(), person="user", area=BAY, **budget)
     path = release.to_file(tmp_path / f"out{ending}", sign=KEY)
     found = gv.verify(path, key=KEY.public)
     assert outcomes(found) == {
@@ -118,7 +119,7 @@ def test_written_releases_hold(ending: str, budget: dict[str, Any], tmp_path: Pa
 def test_pseudonyms_hold(tmp_path: Path) -> None:
     """The column of persons is then not unchanged, and the file is as certified."""
     path, told = make("trips.csv", tmp_path)
-    release = gv.points_file(path, tmp_path / "out.csv", rho=1e-4, pseudonyms=True, **told)
+    release = release_of("points", path, pseudonyms=True, to=tmp_path / "out.csv", rho=1e-4, **told)
     assert "user" not in [column.name for column in release.unchanged]
     assert outcomes(gv.verify(tmp_path / "out.csv"))["noise"] == "holds"
 
@@ -127,10 +128,12 @@ def test_answers_and_smoothed_releases_hold(tmp_path: Path) -> None:
     """Summaries are recomputed; of other answers it is said that they are not."""
     frame = people().geometry
     for name, release in {
-        "mean": gv.mean(frame, rho=1e-4, area=BAY),
-        "diameter": gv.diameter(frame, epsilon=0.01, area=BAY),
-        "hull": gv.hull(frame, rho=1e-2, area=BAY),
-        "smooth": gv.smooth(gv.points(frame, rho=1e-4, area=BAY), times=[60.0 * i for i in range(60)], motion="car"),
+        "mean": gv.Locations(frame, area=BAY).mean(rho=1e-4),
+        "diameter": gv.Locations(frame, area=BAY).diameter(epsilon=0.01),
+        "hull": gv.Locations(frame, area=BAY).hull(rho=1e-2),
+        "smooth": gv.smooth(
+            gv.Locations(frame, area=BAY).points(rho=1e-4), times=[60.0 * i for i in range(60)], motion="car"
+        ),
     }.items():
         found = gv.verify(release.to_file(tmp_path / f"{name}.csv"))
         assert found.holds, found
@@ -205,7 +208,7 @@ def test_contradictions_are_found_in_signed_certificates(name: str, released: Pa
 def test_the_certificate_of_another_file(released: Path) -> None:
     """Each file has a certificate of its own."""
     other = released.with_name("other.csv")
-    gv.points_file(released.with_name("trips.csv"), other, rho=1e-4, by="user", area=BAY)
+    gv.Locations(released.with_name("trips.csv"), person="user", area=BAY).points(to=other, rho=1e-4)
     shutil.copy(beside(other), beside(released))
     assert outcomes(gv.verify(released))["file"] == "fails"
     assert gv.verify(other)
@@ -238,7 +241,7 @@ def test_another_ledger(released: Path, tmp_path: Path) -> None:
         other.create("u0", rho=1)
         assert "another ledger" in repr(gv.verify(released, ledger=other))
     free = released.with_name("free.csv")
-    gv.points_file(released.with_name("trips.csv"), free, rho=1e-4, by="user", area=BAY)
+    gv.Locations(released.with_name("trips.csv"), person="user", area=BAY).points(to=free, rho=1e-4)
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         assert outcomes(gv.verify(free, ledger=ledger))["ledger"] == "fails"
         assert outcomes(gv.verify(released, ledger=ledger))["ledger"] == "holds"
@@ -251,7 +254,7 @@ def test_keys(released: Path, tmp_path: Path) -> None:
     """The key that is given must have signed; a trusted one is named as the user named it."""
     assert outcomes(gv.verify(released, key=gv.SigningKey.create("other").public))["signature"] == "fails"
     unsigned = released.with_name("unsigned.csv")
-    gv.points_file(released.with_name("trips.csv"), unsigned, rho=1e-4, by="user", area=BAY)
+    gv.Locations(released.with_name("trips.csv"), person="user", area=BAY).points(to=unsigned, rho=1e-4)
     assert outcomes(gv.verify(unsigned))["signature"] == "open"
     assert outcomes(gv.verify(unsigned, key=KEY.public))["signature"] == "fails"
     (tmp_path / "trusted").mkdir()
@@ -319,7 +322,7 @@ def test_answers_stay_open(tmp_path: Path) -> None:
     """A ledger that holds an answer cannot tell a file that was written from it: neither success nor failure."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
-        session = gv.Session(people(), ledger=ledger, subject="all", area=BAY)
+        session = gv.Locations(people(), area=BAY).session(ledger=ledger, subject="all")
         for release in (session.hull(rho=1e-4), session.points(rho=1e-4)):
             path = release.to_file(tmp_path / f"{release.query}.gpkg")
             found = gv.verify(path, ledger=ledger)
@@ -347,9 +350,13 @@ def test_folders_hide_labels(persons: str, tmp_path: Path) -> None:
     for name in ("alice", "bob", "carol"):
         (taxis / f"new_{name}.txt").write_text("37.78 -122.41 0 1213084687\n37.77 -122.42 0 1213084747\n")
     (taxis / "new_bob.txt").write_text("")
-    ways: dict[str, Any] = {"none": {}, "pseudonyms": {"by": "cab", "pseudonyms": True}, "labels": {"by": "cab"}}
+    ways: dict[str, Any] = {
+        "none": {},
+        "pseudonyms": {"person": "cab", "pseudonyms": True},
+        "labels": {"person": "cab"},
+    }
     how = ways[persons]
-    release = gv.points_file(taxis, tmp_path / "out", rho=1e-4, area=BAY, **how)
+    release = release_of("points", taxis, area=BAY, to=tmp_path / "out", rho=1e-4, **how)
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     listed = [column["name"] for column in release.certificate()["unchanged"]]
     assert gv.verify(tmp_path / "out")
@@ -366,6 +373,6 @@ def test_layers_hide_labels(tmp_path: Path) -> None:
     people().to_file(tmp_path / "all.gpkg", layer="alice")
     people().to_file(tmp_path / "all.gpkg", layer="bob")
     target = tmp_path / "out.gpkg"
-    gv.points_file(tmp_path / "all.gpkg", target, layer="alice", by="user", rho=1e-4, area=BAY)
+    gv.Locations(tmp_path / "all.gpkg", person="user", layer="alice", area=BAY).points(to=target, rho=1e-4)
     assert [name for name, _ in pyogrio.list_layers(target)] == ["out"]
     assert b"alice" not in target.read_bytes()

@@ -19,7 +19,7 @@ WHO = ["b", "a", "b", "c", "a", "b"]
 
 def released(by: list[str] | None = None) -> gv.Release:
     """A release of points, about one person or several."""
-    return gv.points(X, by=by, rho=1e-4, rng=np.random.default_rng(1))
+    return gv.Locations(X, person=by, rng=np.random.default_rng(1)).points(rho=1e-4)
 
 
 def test_the_facts_are_those_of_the_release() -> None:
@@ -39,7 +39,7 @@ def test_facts_about_many_persons_have_the_ends_of_their_bounds() -> None:
     bounds = release.error(0.05)
     assert facts.persons == 3
     assert facts.error == ErrorBound(bounds.min(), bounds.max(), "each person")
-    hulls = gv.hull(X, by=WHO, k=12, rho=1e-4, rng=np.random.default_rng(1))
+    hulls = gv.Locations(X, person=WHO, rng=np.random.default_rng(1)).hull(k=12, rho=1e-4)
     first = hulls.facts(every_error=False).error
     assert first is not None
     assert first.about == "first person"
@@ -78,7 +78,7 @@ def test_an_error_without_a_bound_is_said_to_have_none() -> None:
 def test_the_words_of_a_certificate_are_two_paragraphs() -> None:
     """What is hidden comes first; the certificate has both in one text."""
     frame = geopandas.GeoSeries.from_xy(X[:, 0] + 550_000, X[:, 1] + 4_180_000, crs=32610)
-    release = gv.mean(frame, rho=1e-4, outside="clamp", rng=np.random.default_rng(1))
+    release = gv.Locations(frame, outside="clamp", rng=np.random.default_rng(1)).mean(rho=1e-4)
     hides, rest = paragraphs(release.facts())
     assert release.certificate()["words"] == f"{hides} {rest}"
     assert "75% of the time" in hides

@@ -131,15 +131,19 @@ def run(folder: Path) -> None:
     trips.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n", encoding="utf-8")
     with gv.Ledger(folder / "budgets.db") as ledger:
         ledger.create("ann", "bob", rho="1e-2")
-        release = gv.points_file(trips, folder / "out.csv", by="user", rho="1e-4", area=area, ledger=ledger)
+        release = (
+            gv.Locations(trips, person="user", area=area)
+            .session(ledger=ledger)
+            .points(to=folder / "out.csv", rho="1e-4")
+        )
         ledger.backup(folder / "backup.db")
     restored = gv.Ledger.restore(folder / "backup.db", folder / "restored.db", certificates=[release.certificate()])
     restored.close()
     # A file that a user has open in a spreadsheet is refused before anything is charged, and left alone.
     with (folder / "out.csv").open("rb"), pytest.raises(gv.errors.InvalidFile, match="Close it in other programs"):
-        gv.points_file(trips, folder / "out.csv", rho="1e-4", area=area)
+        gv.Locations(trips, area=area).points(to=folder / "out.csv", overwrite=True, rho="1e-4")
     for command in (
-        f"points {trips} -o {folder / 'again.csv'} --by user --rho 1e-4 --local 37.77,-122.42,50km "
+        f"points {trips} -o {folder / 'again.csv'} --person user --rho 1e-4 --area 37.77,-122.42,50km "
         f"--ledger {folder / 'restored.db'} --report {folder / 'report.html'}",
         f"experiments run composition --out {folder / 'results'} --repetitions 1 --workers 1 --no-figures",
     ):

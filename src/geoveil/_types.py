@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union
 
@@ -24,8 +23,9 @@ __all__ = [
     "CrsLike",
     "Epsilon",
     "Function",
+    "Hide",
     "Labels",
-    "Locations",
+    "LocationsLike",
     "Method",
     "MetricLike",
     "Missing",
@@ -40,9 +40,10 @@ __all__ = [
     "ShapeLike",
     "Short",
     "Times",
-    "UnitLike",
 ]
 
+#: A budget as the distance in metres that is hidden at 75%.
+Hide: TypeAlias = float | str | None
 #: A budget for concentrated geo-privacy, per square metre; as a guarantee, a CGP.
 Rho: TypeAlias = Number | Guarantee | None
 #: A budget for pure geo-privacy, per metre; as a guarantee, a GP.
@@ -65,7 +66,9 @@ class LazyRows(Protocol):
 #: A table with columns of coordinates.
 Table: TypeAlias = Union["pd.DataFrame", ArrowStream, LazyRows, "Sequence[Mapping[str, Any]]"]
 #: Points: an (n, d) array, a table, a shapely geometry, or a frame.
-Locations: TypeAlias = Union["ArrayLike", "Table", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
+LocationsLike: TypeAlias = Union[
+    "ArrayLike", "Table", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"
+]
 #: A public place: coordinates, a shapely Point, or a frame of one.
 PlaceLike: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place, line or area.
@@ -78,8 +81,6 @@ RegionsLike: TypeAlias = Union["geopandas.GeoDataFrame", "geopandas.GeoSeries", 
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
 #: The public time of each point: the name of a column, one for each point of a row, or one time for each row.
 Times: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
-#: What is hidden together: "point", a length of time, the labels of persons, or labels and a length of time.
-UnitLike: TypeAlias = Union["str", "timedelta", "Labels", "tuple[Labels, str | timedelta]", None]
 #: Columns that are released unchanged.
 Columns: TypeAlias = Sequence[str] | Literal["all"] | None
 #: The column of latitudes, or of longitudes; several where a row has several points.
@@ -87,8 +88,8 @@ CoordinateColumns: TypeAlias = str | Sequence[str] | None
 #: A coordinate system, as pyproj accepts it.
 CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 
-#: The algorithm: ours, the paper's, or one for CGP and GP at once.
-Method: TypeAlias = Literal["best", "paper", "both"]
+#: The algorithm: the one with the least noise, or one for CGP and GP at once.
+Method: TypeAlias = Literal["best", "both"]
 Outside: TypeAlias = Literal["refuse", "clamp", "drop"]
 Missing: TypeAlias = Literal["refuse", "drop"]
 #: Whether persons get pseudonyms, or the key file that keeps them.

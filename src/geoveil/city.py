@@ -85,7 +85,6 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
 
     Examples
     --------
-    >>> import numpy as np
     >>> made_up_tracks(np.array([0.0, 20.0, 0.0]), np.array([0, 0, 1]), generator()).shape
     (3, 2)
     """

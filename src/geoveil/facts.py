@@ -41,12 +41,8 @@ class Removed:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> frame = geopandas.GeoDataFrame({"note": ["a", "b", "c"]}, geometry=homes)
-    >>> gv.points(frame, rho=1e-4, area=bay).facts().removed.columns
+    >>> gv.Locations(frame, area=bay).points(rho=1e-4).facts().removed.columns
     ('note',)
     """
 
@@ -76,12 +72,8 @@ class Unchanged:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> frame = geopandas.GeoDataFrame({"user": ["ann", "bob", "eve"]}, geometry=homes)
-    >>> gv.points(frame, by="user", rho=1e-4, area=bay).facts().unchanged
+    >>> gv.Locations(frame, person="user", area=bay).points(rho=1e-4).facts().unchanged
     (Unchanged(name='user', reason='person', warnings=()),)
     """
 
@@ -107,13 +99,8 @@ class Processing:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> import shapely
     >>> region = shapely.box(-123, 37, -122, 38)
-    >>> gv.clamp(gv.points(homes, rho=1e-4, area=bay), region).processing.bounded
+    >>> gv.clamp(gv.Locations(homes, area=bay).points(rho=1e-4), region).processing.bounded
     False
     """
 
@@ -138,11 +125,7 @@ class MechanismUse:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> release.facts().mechanisms[0].name
     'Gaussian'
     """
@@ -169,11 +152,7 @@ class ErrorBound:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> bound = release.facts().error
     >>> round(bound.largest), round(bound.point), bound.about
     (350, 300, 'all')
@@ -201,11 +180,7 @@ class Exactness:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> release.facts().exactness
     Exactness(inexact='', fn_error=0.0, rounding=0.0)
     """
@@ -234,11 +209,9 @@ class CrowdNoise:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geoveil as gv
     >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
     >>> grid = gv.Grid((-2000, -2000, 2000, 2000), cell=1000)
-    >>> gv.heatmap(homes, grid, unit=np.arange(500), rho=5e-5).facts().noise.counted
+    >>> gv.Locations(homes, person=np.arange(500)).heatmap(grid, rho=5e-5).facts().noise.counted
     'persons'
     """
 
@@ -298,11 +271,7 @@ class Facts:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> facts = release.facts()
     >>> facts.query, facts.points, facts.guarantee, facts.charged
     ('points', 3, CGP(rho=0.0001), False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from geoveil.answering.preparation import rehearse
 from geoveil.errors import GeoveilError, Message
-from geoveil.files import read, rehearse
 from geoveil.geo.areas import Floats, local
 from geoveil.geo.columns import reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
@@ -20,6 +20,7 @@ from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees
 from geoveil.geo.row_locations import GeometryRows
 from geoveil.geo.row_selection import select_rows
+from geoveil.locations import Locations
 from geoveil.messages import PYTHON, Mention, Naming, Text, worded
 from geoveil.privacy import Guarantee
 from geoveil.unit_noise import TypicalPerson, typical_person
@@ -90,10 +91,10 @@ class CheckedFile:
     ----------
     path : Path
         The file.
-    by : str, optional
+    person : str, optional
         The column of persons.
     area : dict
-        `area` and `outside`, as for `points_file`.
+        `area` and `outside`, as for `Locations`.
     reading : dict
         `missing`, perhaps `where`, and the options with which the file is read.
     counting : dict
@@ -103,9 +104,7 @@ class CheckedFile:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
+    >>> path = folder / "trips.csv"
     >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
     >>> area = {"area": "San Francisco", "outside": "refuse"}
     >>> checked = CheckedFile(path, "user", area, {"missing": "refuse"}, {}, gv.CGP(rho=1))
@@ -114,7 +113,7 @@ class CheckedFile:
     """
 
     path: Path
-    by: str | None
+    person: str | None
     area: dict[str, Any]
     reading: dict[str, Any]
     counting: dict[str, Any]
@@ -140,7 +139,7 @@ class CheckedFile:
             refused, formulas = problem, []
         stopped = False
         try:
-            frame = read(self.path, **how, missing="drop", where=where) if frame is None else frame
+            frame = Locations(self.path, **self.reading | {"missing": "drop"}).frame() if frame is None else frame
         except GeoveilError as problem:
             if refused is None:
                 yield Finding("note", problem, "One of the columns to be removed cannot be read.")
@@ -148,7 +147,7 @@ class CheckedFile:
                 # A release would refuse the file for this reason, so proposing an area does not help.
                 refused = problem
         else:
-            for finding in _about(file, frame, self.by, self.area, missing, where):
+            for finding in _about(file, frame, self.person, self.area, missing, where):
                 stopped = stopped or finding.kind in ("stop", "need")
                 yield finding
         for name in formulas:
@@ -161,10 +160,10 @@ class CheckedFile:
 
     def _rehearse(self, file: LocationFile) -> Any:
         """Run a release up to its charge, and read the times of points if possible."""
-        asked = {"guarantee": self.guarantee, "by": self.by, **self.counting, **self.area, **self.reading}
+        asked = {"guarantee": self.guarantee, "by": self.person, **self.counting, **self.area, **self.reading}
         timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
         # If the file seems to have several persons and none are named, the points of each person cannot be counted.
-        if timed and (self.by is not None or not file.recognised.persons):
+        if timed and (self.person is not None or not file.recognised.persons):
             try:
                 inquiry = rehearse(self.path, **asked, timed=True)
             except GeoveilError:
@@ -178,7 +177,7 @@ class CheckedFile:
 def _about(
     file: LocationFile,
     frame: geopandas.GeoDataFrame,
-    by: str | None,
+    person: str | None,
     area: dict[str, Any],
     missing: str,
     where: str | None,
@@ -207,8 +206,8 @@ def _about(
                 "Which rows were outside is not hidden.",
             )
     yield from _places(file, frame, plane, area)
-    yield from _people(file, frame, by)
-    yield from _columns(file, frame, by, plane)
+    yield from _people(file, frame, person)
+    yield from _columns(file, frame, person, plane)
 
 
 def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: dict[str, Any]) -> tuple[Plane | None, Finding]:
@@ -326,37 +325,37 @@ def _decimals(coords: Floats) -> int | None:
     return None
 
 
-def _people(file: LocationFile, frame: geopandas.GeoDataFrame, by: str | None) -> Iterator[Finding]:
+def _people(file: LocationFile, frame: geopandas.GeoDataFrame, person: str | None) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
-    if by is None:
+    if person is None:
         likely = file.recognised.persons
         named = f" Columns that may identify the person: {', '.join(map(str, likely))}." if likely else ""
         yield Finding(
             "note",
             Message(
-                "Without {by} all rows ({rows:,}) belong to one person and share the budget.{named}",
+                "Without {person} all rows ({rows:,}) belong to one person and share the budget.{named}",
                 rows=len(frame),
                 named=named,
             ),
-            Message("If they are of several persons, name the column of persons with {by} COLUMN."),
-            next(({"by": name} for name in likely if _labels_all(file, frame, name)), {}),
+            Message("If they are of several persons, name the column of persons with {person} COLUMN."),
+            next(({"person": name} for name in likely if _labels_all(file, frame, name)), {}),
             about="persons",
         )
         return
-    if by not in frame:
+    if person not in frame:
         yield Finding(
             "stop",
-            f"There is no column {by!r}.",
+            f"There is no column {person!r}.",
             f"The columns are {', '.join(map(str, frame.columns.drop(frame.geometry.name)))}.",
         )
         return
-    if frame[by].isna().any():
+    if frame[person].isna().any():
         yield Finding(
             "stop",
-            f"{counted(int(frame[by].isna().sum()), 'row')} without a value in {by!r}.",
+            f"{counted(int(frame[person].isna().sum()), 'row')} without a value in {person!r}.",
             "Every row needs a person.",
         )
-    sizes = frame[by].value_counts()
+    sizes = frame[person].value_counts()
     if not len(sizes):
         return
     each = counted(sizes.max(), "row")
@@ -379,7 +378,7 @@ def _labels_all(file: LocationFile, frame: geopandas.GeoDataFrame, name: str) ->
 
 
 def _columns(
-    file: LocationFile, frame: geopandas.GeoDataFrame, by: str | None, plane: Plane | None
+    file: LocationFile, frame: geopandas.GeoDataFrame, person: str | None, plane: Plane | None
 ) -> Iterator[Finding]:
     """Find the columns that are released unchanged, and those that would reveal locations if they were."""
     import shapely
@@ -388,7 +387,7 @@ def _columns(
     names = [name for name in frame if name != geometry.name]
     unsafe = {*file.unsafe, *(name for name in names if may_hold_places(frame[name].array))}
     names = [name for name in names if name not in unsafe]
-    always = [*([by] if by is not None else []), *file.time_columns, *file.structure]
+    always = [*([person] if person is not None else []), *file.time_columns, *file.structure]
     released = [name for name in dict.fromkeys(always) if name in names]
     rows = sampled(len(frame))
     places = shapely.get_coordinates(shapely.centroid(geometry.array[rows]))
@@ -397,7 +396,7 @@ def _columns(
         columns = tuple(map(str, released))
         what = f"These columns are released unchanged: {', '.join(columns)}."
         yield Finding("good", what, about="unchanged", columns=columns)
-    reasons = reasons_of(released, by=by, times=file.time_columns, structure=file.structure)
+    reasons = reasons_of(released, by=person, times=file.time_columns, structure=file.structure)
     for column in unchanged_columns({name: sample[name] for name in released}, reasons, places, plane):
         if column.warnings:
             what = f"The column {column.name!r} is released unchanged: {', and '.join(column.warnings)}."

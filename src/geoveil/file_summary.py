@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from geoveil.facts import Processing
+from geoveil.locations import Locations
 from geoveil.privacy import Guarantee
 from geoveil.release import Release
-from geoveil.session import Session
 from geoveil.wording import error_line
 
 __all__ = ["SUMMARY", "ask_summary", "combined", "summary_file"]
@@ -18,19 +18,29 @@ __all__ = ["SUMMARY", "ask_summary", "combined", "summary_file"]
 SUMMARY = ("center", "radius", "bounds")
 
 
-def ask_summary(session: Session, guarantee: Guarantee) -> list[Release]:
+def ask_summary(locations: Locations, guarantee: Guarantee, *, together: bool = False) -> list[Release]:
     """Ask for center, radius and bounds within one budget.
+
+    Parameters
+    ----------
+    locations : Locations
+        The data, or a session about it.
+    guarantee : CGP or GP
+        The guarantee of the three answers together.
+    together : bool
+        Whether each is about all persons, rather than one for each.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geoveil as gv
-    >>> with gv.Session(np.zeros((9, 2)), rho=3e-4) as session:
+    >>> with gv.Locations(np.zeros((9, 2))).session(rho=3e-4) as session:
     ...     [release.query for release in ask_summary(session, gv.CGP(rho=3e-4))]
     ['center', 'radius', 'bounds']
     """
     shares = guarantee.split(len(SUMMARY))
-    return [getattr(session, name)(**{guarantee.symbol: share}) for name, share in zip(SUMMARY, shares, strict=True)]
+    return [
+        getattr(locations, name)(**{guarantee.symbol: share}, together=together)
+        for name, share in zip(SUMMARY, shares, strict=True)
+    ]
 
 
 def summary_file(question: str) -> str:

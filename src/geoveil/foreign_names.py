@@ -19,7 +19,9 @@ FOREIGN = {
     **dict.fromkeys(("latitude", "y"), "lat"),
     **dict.fromkeys(("longitude", "lng", "x"), "lon"),
     **dict.fromkeys(("epsg", "srid"), "crs"),
-    **dict.fromkeys(("user", "user_id", "uid", "person", "persons", "groupby"), "by"),
+    **dict.fromkeys(("user", "user_id", "uid", "by", "persons", "groupby"), "person"),
+    **dict.fromkeys(("unit", "privacy_unit"), "protect"),
+    "local": "area",
     **dict.fromkeys(("columns", "usecols"), "keep"),
     **dict.fromkeys(("query", "filter"), "where"),
     **dict.fromkeys(("seed", "random_state"), "rng"),
@@ -31,12 +33,12 @@ def foreign_names_refused(function: Callable[P, T]) -> Callable[P, T]:
 
     Examples
     --------
-    >>> import geoveil as gv
-    >>> gv.read("trips.csv", sep=";")
+    >>> gv.Locations("trips.csv", sep=";")
     Traceback (most recent call last):
-    TypeError: read() has no argument 'sep'. It is called 'delimiter': give delimiter=';'.
+    TypeError: Locations() has no argument 'sep'. It is called 'delimiter': give delimiter=';'.
     """
     names = {*inspect.signature(function).parameters}
+    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @functools.wraps(function)
     def call(*args: P.args, **given: P.kwargs) -> T:
@@ -44,7 +46,7 @@ def foreign_names_refused(function: Callable[P, T]) -> Callable[P, T]:
             own = FOREIGN.get(name)
             if name not in names and own in names:
                 shown = f"give {own}={value!r}" if isinstance(value, (str, int)) else f"give {own}=..."
-                raise TypeError(f"{function.__name__}() has no argument {name!r}. It is called {own!r}: {shown}.")
+                raise TypeError(f"{called}() has no argument {name!r}. It is called {own!r}: {shown}.")
         return function(*args, **given)
 
     return call

@@ -50,11 +50,7 @@ class HeatMap(Release):
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> released = gv.points(homes, rho=1e-4, area=bay)
+    >>> released = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> heat = gv.density(released, gv.Grid((-5000, -5000, 5000, 5000), cell=2500))
     >>> heat.value.shape
     (4, 4)
@@ -98,7 +94,7 @@ def remap(
     *,
     weights: ArrayLike | None = None,
     to: Literal["mean", "place"] = "mean",
-    by: Labels = None,
+    person: Labels = None,
 ) -> Release:
     """Move released points to the expected places of the true points under a public prior, at no cost.
 
@@ -114,9 +110,9 @@ def remap(
     to : {"mean", "place"}
         The posterior mean; or that of the prior's places (of a grid, the cells' centres) with the least expected
         square distance.
-    by : array of labels, optional
-        The person of each point, as given to `points`. Needed only if the noise differs between persons, and not for a
-        frame that was released by one of its columns.
+    person : array of labels, optional
+        The person of each point, as given to `Locations`. Needed only if the noise differs between persons, and not
+        for a table whose column names the persons.
 
     Returns
     -------
@@ -128,17 +124,15 @@ def remap(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geoveil as gv
     >>> stations = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0]])
-    >>> released = gv.points([[900.0, 0.0]], rho=1e-4, rng=np.random.default_rng(1))
+    >>> released = gv.Locations([[900.0, 0.0]], rng=np.random.default_rng(1)).points(rho=1e-4)
     >>> gv.remap(released, stations, to="place").value
     array([[900.,   0.]])
     >>> gv.remap(released, gv.Grid((0, 0, 1000, 1000), cell=500)).guarantee
     CGP(rho=0.0001)
     """
     release = in_memory(release)
-    noisy = _noisy(release, by, "Remap first, then clamp.")
+    noisy = _noisy(release, person, "Remap first, then clamp.")
     if to not in ("mean", "place"):
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = noisy.points.shape[1]
@@ -180,7 +174,7 @@ def density(
     releases: Release | Sequence[Release],
     grid: Grid | float | tuple[float, float, float, float] | None = None,
     *,
-    by: Labels = None,
+    person: Labels = None,
 ) -> HeatMap:
     """Estimate a heat map of the true points from released ones, at no cost: the effect of the noise is removed.
 
@@ -193,9 +187,9 @@ def density(
         side of a cell, and the grid then covers all released points. A box gets cells that suit the noise: at least
         half of its scale and a hundredth of the longer side, rounded up to 1, 2 or 5 times a power of ten. Without it,
         box and cells are chosen from the released points and their noise, which costs nothing.
-    by : array of labels, optional
-        For one release: the person of each point, as given to `points`. Needed only if the noise differs between
-        persons, and not for a frame that was released by one of its columns.
+    person : array of labels, optional
+        For one release: the person of each point, as given to `Locations`. Needed only if the noise differs between
+        persons, and not for a table whose column names the persons.
 
     Returns
     -------
@@ -213,11 +207,9 @@ def density(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geoveil as gv
     >>> rng = np.random.default_rng(1)
     >>> homes = rng.normal([1000.0, 1000.0], 100.0, size=(20_000, 2))
-    >>> released = gv.points(homes, by=np.arange(20_000), rho=5e-6, rng=rng)
+    >>> released = gv.Locations(homes, person=np.arange(20_000), rng=rng).points(rho=5e-6)
     >>> grid = gv.Grid((0, 0, 2000, 2000), cell=200)
     >>> heat, truth = gv.density(released, grid), grid.count(homes)
     >>> bool(abs(heat.value - truth).sum() < 0.5 * abs(grid.count(released.value) - truth).sum())
@@ -229,14 +221,16 @@ def density(
     """
     several = [releases] if isinstance(releases, Release) else list(releases if hasattr(releases, "__iter__") else ())
     if not several or not all(isinstance(release, Release) for release in several):
-        raise InvalidData("releases", releases, "a Release or a sequence of them", "Use gv.points.")
-    if by is not None and len(several) > 1:
-        raise InvalidParameter("by", by, "left out with several releases", "Release frames by one of their columns.")
+        raise InvalidData("releases", releases, "a Release or a sequence of them", "Use Locations.points.")
+    if person is not None and len(several) > 1:
+        raise InvalidParameter(
+            "person", person, "left out with several releases", "Release frames by one of their columns."
+        )
     if len({release.id for release in several}) < len(several):
         raise InvalidData("releases", releases, "different from one another", "Give each of them once.")
     several = [in_memory(release) for release in several]
     first = several[0]
-    noisy = [_noisy(release, by, "Give what gv.points returned.") for release in several]
+    noisy = [_noisy(release, person, "Give what Locations.points returned.") for release in several]
     if any(part.points.shape[1] != 2 for part in noisy) or any(
         grid_system(release) != grid_system(first) for release in several
     ):
@@ -302,23 +296,23 @@ def _round_up(length: float) -> float:
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= length * (1 - 1e-9)))
 
 
-def _noisy(release: Release, by: Labels, remedy: str) -> NoisyPoints:
+def _noisy(release: Release, person: Labels, remedy: str) -> NoisyPoints:
     """Return released points with their noise scales; refuse noise that is not independent for each point."""
     if release.query != "points" or release.coords is None:
-        raise InvalidData("release", release, "of points", "Use gv.points.")
+        raise InvalidData("release", release, "of points", "Use Locations.points.")
     if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", remedy)
     # Persons with the same number of points share an answer.
     noises = {id(a): _noise(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}
     kind = noises[id(release.answers[0])][0]
     if release.point_scales is not None:
-        if by is not None:
-            persons(release, by)
+        if person is not None:
+            persons(release, person)
         return NoisyPoints(release.coords, kind, release.point_scales)
     scales = np.array([noises[id(answer)][1] for answer in release.answers])
     # Labels are needed only where scales differ; labels that are given are always checked.
-    alike = by is None and (scales == scales[0]).all()
-    scale = np.full(release.n, scales[0]) if alike else scales[persons(release, by)]
+    alike = person is None and (scales == scales[0]).all()
+    scale = np.full(release.n, scales[0]) if alike else scales[persons(release, person)]
     return NoisyPoints(release.coords, kind, scale)
 
 
@@ -332,7 +326,7 @@ def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
         "release",
         f"{type(mechanism).__name__} noise on {n} points together",
         "with noise that is independent on each point",
-        'Use gv.points(x, rho=...), or gv.points(x, epsilon=..., method="paper"), or one point for each person.',
+        "Use Locations.points with rho=, or gv.paper.identity with epsilon=, or release one point of each person.",
     )
 
 

@@ -31,14 +31,14 @@ def smooth(
     *,
     times: ArrayLike | str | list[str] | None = None,
     motion: str | Motion | None = None,
-    by: Labels = None,
+    person: Labels = None,
 ) -> Release:
     """Smooth released trajectories at no cost: the noise is known, and people move continuously.
 
     Parameters
     ----------
     release : Release
-        Of `points` or `points_file`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of
+        Of `Locations.points`, with Gaussian noise (a `rho` budget). Each person's points are a trajectory of
         their own.
     times : str, array or Series, optional
         The public time of each point: the name of a column of the release, or datetimes, texts of dates, durations,
@@ -47,8 +47,8 @@ def smooth(
     motion : {"walking", "cycling", "car", "taxi"} or Motion
         How people move, from public knowledge; it must not be measured on the trajectories themselves. There is no
         default, since only you know who travels.
-    by : array of labels, optional
-        The person of each point, as given to `points`. Not needed for a frame that was released by one of its columns.
+    person : array of labels, optional
+        The person of each point, as given to `Locations`. Not needed for a table whose column names the persons.
 
     Returns
     -------
@@ -58,11 +58,9 @@ def smooth(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geoveil as gv
     >>> minutes = np.arange(600)
     >>> day = np.column_stack([3000 * np.cos(minutes / 60), 3000 * np.sin(minutes / 60)])
-    >>> released = gv.points(day, rho=5e-4, rng=np.random.default_rng(1))
+    >>> released = gv.Locations(day, rng=np.random.default_rng(1)).points(rho=5e-4)
     >>> smoothed = gv.smooth(released, times=minutes * 60.0, motion="taxi")
     >>> def off(release):
     ...     return round(float(np.sqrt(((release.value - day) ** 2).sum(axis=1).mean())))
@@ -71,7 +69,7 @@ def smooth(
     """
     release = in_memory(release)
     if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
-        remedy = Message("Use {gv.points} with {rho}.")
+        remedy = Message("Use {locations.points} with {rho}.")
         raise InvalidData("release", repr(release), "of points with Gaussian noise", remedy)
     if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
@@ -87,7 +85,7 @@ def smooth(
     assert coords is not None
     form = release.form
     seconds = point_seconds(form, times)
-    whose = persons(release, by, form)
+    whose = persons(release, person, form)
     # Sorted by person, then by time.
     order = np.lexsort((seconds, whose))
     sizes = np.bincount(whose)
@@ -122,10 +120,8 @@ def clamp(release: Release, region: Region) -> Release:
 
     Examples
     --------
-    >>> import shapely
-    >>> import geoveil as gv
     >>> city = shapely.box(0, 0, 1000, 1000)
-    >>> released = gv.points([[10.0, 500.0]] * 5, rho=1e-5)
+    >>> released = gv.Locations([[10.0, 500.0]] * 5).points(rho=1e-5)
     >>> inside = gv.clamp(released, city)
     >>> all(city.buffer(1e-6).covers(shapely.Point(place)) for place in inside.value)
     True
@@ -136,7 +132,7 @@ def clamp(release: Release, region: Region) -> Release:
     coords, kind = release.coords, release.kind
     clampable = kind == "points" or (kind == "place" and release.by is None)
     if coords is None or coords.shape[1] != 2 or not clampable:
-        remedy = "Use gv.points, or gv.center about one person."
+        remedy = "Use Locations.points, or Locations.center about one person."
         raise InvalidData("release", repr(release), "of points or of one place in the plane", remedy)
     usable = isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and region.area > 0
     if not usable:
@@ -188,7 +184,7 @@ def in_memory(release: object) -> Release:
     Anything else is refused: a point that was never released must not be processed as if it were.
     """
     if not isinstance(release, Release):
-        raise InvalidData("release", type(release).__name__, "a Release", "Use gv.points.")
+        raise InvalidData("release", type(release).__name__, "a Release", "Use Locations.points.")
     return release.in_memory()
 
 

@@ -34,8 +34,8 @@ class Naming:
         ('area=', 'outside="clamp"', 'k=5')
         >>> PYTHON.mention("overwrite", "True")
         'overwrite=True'
-        >>> PYTHON.mention("gv.points"), PYTHON.mention("area", "gv.local")
-        ('gv.points()', 'area=gv.local(...)')
+        >>> PYTHON.mention("locations.points"), PYTHON.mention("area", "gv.local")
+        ('locations.points()', 'area=gv.local(...)')
         """
         if "." in name:
             return self._CALLS.get(name, f"{name}()")
@@ -79,7 +79,8 @@ class Message:
     Parameters
     ----------
     template : str
-        ``{area}`` mentions an argument, ``{outside:clamp}`` an argument with a value, and ``{gv.points}`` a function.
+        ``{area}`` mentions an argument, ``{outside:clamp}`` an argument with a value, and ``{locations.points}`` a
+        function.
     **data : object
         Values for the placeholders that are not names. They are inserted as they are, whatever braces they contain.
 

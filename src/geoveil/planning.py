@@ -12,7 +12,6 @@ import numpy as np
 
 from geoveil import checks
 from geoveil.answering.intake import in_the_plane
-from geoveil.answering.units import unit_of
 from geoveil.arithmetic import steady
 from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
@@ -32,6 +31,7 @@ from geoveil.privacy import (
     dist_inf,
     exact,
     promise,
+    protected_metric,
     regular_stretch_size,
 )
 from geoveil.privacy.exact import Number
@@ -83,7 +83,6 @@ class Plan(Card):
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.plan("mean", n=100, rho=1e-4)
     Plan of mean: nothing was asked or charged
       guarantee  74.1 m hidden at 75% (CGP with ρ = 0.0001 per m²)
@@ -123,12 +122,13 @@ def plan(
     *,
     n: int,
     error: float | None = None,
+    hide: float | str | None = None,
     rho: Number | CGP | None = None,
     epsilon: Number | GP | None = None,
     beta: float = 0.05,
     notion: str = "CGP",
     metric: str | Metric | None = None,
-    unit: str | timedelta | None = None,
+    protect: str | timedelta | None = None,
     largest: int | None = None,
     every: Duration | None = None,
     method: str = "best",
@@ -146,8 +146,8 @@ def plan(
     n : int
         The number of points of one person.
     error : float, optional
-        The error wanted, in metres. Give this, `rho` or `epsilon`.
-    rho, epsilon : optional
+        The error wanted, in metres. Give this, or a budget.
+    hide, rho, epsilon : optional
         The budget, as for the question itself.
     beta : float
         The probability that the error is larger.
@@ -155,10 +155,10 @@ def plan(
         The notion of privacy to plan for, where `error` is given.
     metric, method : optional
         As for the question itself.
-    unit : str or timedelta, optional
+    protect : str or timedelta, optional
         What is hidden together: a length of time such as "1 day", or "point".
     largest : int, optional
-        With a length of time as `unit`: the largest number of a person's points in a stretch of that length.
+        With a length of time as `protect`: the largest number of a person's points in a stretch of that length.
         Under a metric of persons: the largest number of points of one person.
     every : str, timedelta or number, optional
         The time between two points of a person, in place of `largest`. The plan then compares units: see `Plan.units`.
@@ -166,8 +166,8 @@ def plan(
         The number of coordinates of a point.
     each : bool
         The error of any one point instead of the largest, as in `Release.error`.
-    area : Area from `local`, code or name of a projected system, or name of a region, optional
-        The area of the question: noise grows by the factor that its plane stretches distances.
+    area : Area, str, or code of a projected system, optional
+        The area of the question, as for `Locations`: noise grows by the factor that its plane stretches distances.
     **options
         Arguments of the question itself: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
 
@@ -181,7 +181,6 @@ def plan(
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.plan("nearest", n=20_000, k=10, error=300).guarantee
     CGP(rho=0.0128301)
     >>> round(gv.plan("nearest", n=20_000, k=10, rho=1e-2).error)
@@ -190,11 +189,9 @@ def plan(
     hull under CGP with ρ = 5e-05 per m²: at most 3... m with probability 0.95, for points that extend over 50 km
     """
     n = checks.count("n", n, low=1, remedy="It is the number of points of one person.")
-    asked = unit_of(unit, metric)
-    if asked.persons is not None:
-        raise InvalidParameter(
-            "unit", unit, 'a length of time such as "1 day", or "point"', "A plan is for one person."
-        )
+    if protect is not None and metric is not None:
+        raise InvalidParameter("metric", metric, Message("left out if {protect} is given"), "Give one of them.")
+    stated_metric = metric if protect is None else protected_metric(protect)
     step = None if every is None else as_duration("every", every)
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
@@ -212,14 +209,14 @@ def plan(
         return bound if stated is None else ground_error(query, bound, stated, planned=True)
 
     if error is None:
-        promised = promise(rho, epsilon, asked.metric)
-    elif rho is not None or epsilon is not None:
-        raise InvalidParameter("error", error, "left out if rho or epsilon is given", "Give one of the three.")
+        promised = promise(hide, rho, epsilon, stated_metric)
+    elif any(budget is not None for budget in (hide, rho, epsilon)):
+        raise InvalidParameter("error", error, "left out if a budget is given", "Give one of them.")
     else:
         checks.positive("error", error)
         if notion not in ("CGP", "GP"):
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
-        used = asked.metric or "inf"
+        used = stated_metric or "inf"
         promised = _least(error_of, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
     units = {}
     if step is not None and not promised.metric.persons:

@@ -21,8 +21,7 @@ def open_to_read(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()).resolve() / "50% off?.db"
+    >>> path = folder.resolve() / "50% off?.db"
     >>> with sqlite3.connect(path) as store:
     ...     _ = store.execute("CREATE TABLE places (name TEXT)")
     >>> store.close()

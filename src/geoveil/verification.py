@@ -51,12 +51,7 @@ class Check:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
+    >>> path = gv.Locations(homes, area=bay).mean(rho=1e-4).to_file(folder / "mean.csv")
     >>> gv.verify(path).checks[1].text
     'It is the file that was released with this certificate.'
     """
@@ -86,12 +81,7 @@ class Verification:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
+    >>> path = gv.Locations(homes, area=bay).mean(rho=1e-4).to_file(folder / "mean.csv")
     >>> found = gv.verify(path)
     >>> found.holds, found.signer, found.certificate["rho"]
     (True, None, '0.0001')
@@ -134,12 +124,7 @@ class Verification:
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> path = gv.mean(homes, rho=1e-4, area=bay).to_file(pathlib.Path(tempfile.mkdtemp()) / "mean.csv")
+        >>> path = gv.Locations(homes, area=bay).mean(rho=1e-4).to_file(folder / "mean.csv")
         >>> gv.verify(path).to_dict()["checks"][0]["outcome"]
         'holds'
         """
@@ -175,11 +160,11 @@ def verify(
     Parameters
     ----------
     path : str or Path
-        A file that `points_file` or `Release.to_file` wrote.
+        A file that `Locations.points` or `Release.to_file` wrote.
     ledger : Ledger, optional
         The ledger in which it must have been charged; its whole history is verified as well. It knows the file and the
-        certificate that `points_file` wrote. Of an answer that was written into a file later it knows neither: then
-        the outcome is "open".
+        certificate that `Locations.points` wrote. Of an answer that was written into a file later it knows neither:
+        then the outcome is "open".
     key : PublicKey, or path of a public key, optional
         The key that must have signed the certificate. Without it, keys that the user trusts are tried.
     certificate : str or Path, optional
@@ -202,13 +187,10 @@ def verify(
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> key = gv.SigningKey.create("city-lab")
-    >>> release = gv.points_file(folder / "trips.csv", folder / "out.csv", by="user", rho=5e-5, area=bay, sign=key)
+    >>> trips = gv.Locations(folder / "trips.csv", person="user", area=bay, sign=key)
+    >>> release = trips.points(to=folder / "out.csv", rho=5e-5)
     >>> found = gv.verify(folder / "out.csv", key=key.public)
     >>> found.holds, found.signer.name
     (True, 'city-lab')
@@ -220,7 +202,7 @@ def verify(
     path = Path(path)
     if not path.exists():
         raise FileUnavailable(str(path), "file not found", "a released file", "Check the path.")
-    check_ledger(ledger, by=None, subject="certificate" if ledger is not None else None, short="refuse")
+    check_ledger(ledger, person=True, subject=None, label=None, short="refuse")
     public = key if isinstance(key, PublicKey | None) else PublicKey.load(key)
     beside = certificate_path(path) if certificate is None else Path(certificate)
     try:

@@ -14,8 +14,9 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.errors import InvalidInput, InvalidParameter
+from geoveil.errors import IncompatibleGuarantees, InvalidInput
 from geoveil.privacy import stretch_sizes, trip_stretch_sizes
+from tests.questions import release_of, session_of
 
 Floats = NDArray[np.float64]
 
@@ -41,14 +42,14 @@ def steepest(n: int) -> Floats:
     return np.tile([0.0, CELL / 2], (n, 1))
 
 
-def heat(x: Floats, **how: Any) -> gv.CrowdRelease:
+def heat(x: Floats, **how: Any) -> Any:
     """Return a map of points with hardly any noise."""
-    return gv.heatmap(x, GRID, bandwidth=BLUR, rho=RHO, rng=np.random.default_rng(1), **how)
+    return release_of("heatmap", x, GRID, rng=np.random.default_rng(1), bandwidth=BLUR, rho=RHO, **how)
 
 
-def flow(x: Floats, **how: Any) -> gv.CrowdRelease:
+def flow(x: Floats, **how: Any) -> Any:
     """Return flows with hardly any noise."""
-    return gv.flows(x, grid=SMALL, rho=RHO, rng=np.random.default_rng(1), **how)
+    return release_of("flows", x, SMALL, rng=np.random.default_rng(1), rho=RHO, **how)
 
 
 #: A step to the east, and its length.
@@ -58,13 +59,14 @@ STEP = np.array([LENGTH, 0.0])
 #: Units, and for each the points that one of its units moves, of twelve points of three persons in six hours.
 PERSONS = np.repeat([0, 1, 2], [7, 4, 1])
 TIMES = 1.8e9 + np.array([0, 1, 2, 30, 31, 90, 91, 0, 25, 26, 27, 5]) * HOUR
-UNITS: dict[str, tuple[Any, list[int]]] = {
-    "person": (PERSONS, [0, 1, 2, 3, 4, 5, 6]),
-    "day of a person": ((PERSONS, "1 day"), [0, 1, 2]),
-    "another day": ((PERSONS, "1 day"), [8, 9, 10]),
-    "any day": ("1 day", [3, 4, 8, 9, 10]),
-    "point": ("point", [5]),
-    "everything": (None, [*range(12)]),
+UNITS: dict[str, tuple[dict[str, Any], list[int]]] = {
+    "person": ({"person": PERSONS}, [0, 1, 2, 3, 4, 5, 6]),
+    "day of a person": ({"person": PERSONS, "protect": "1 day"}, [0, 1, 2]),
+    "another day": ({"person": PERSONS, "protect": "1 day"}, [8, 9, 10]),
+    "any day": ({"protect": "1 day"}, [3, 4, 8, 9, 10]),
+    "point": ({"protect": "point"}, [5]),
+    "point of a person": ({"person": PERSONS, "protect": "point"}, [5]),
+    "everything": ({}, [*range(12)]),
 }
 
 
@@ -76,7 +78,7 @@ def test_a_unit_moves_a_map_by_no_more_than_its_noise_allows(unit: str, cap: flo
     x = steepest(12)
     after = x.copy()
     after[moved] += STEP
-    how = {"unit": asked, "cap": cap, "times": TIMES}
+    how = {**asked, "cap": cap, "times": TIMES}
     found = moved_by(heat(x, **how), heat(after, **how), LENGTH)
     heavy = cap is None or len(moved) >= cap
     assert (0.99 if heavy else 0.0) < found < 1.001
@@ -86,7 +88,7 @@ def test_thinned_points_move_nothing_and_the_rest_weigh_more() -> None:
     """After thinning, the points that remain share the weight of their person."""
     x, persons = steepest(6), np.array([0, 0, 0, 0, 1, 1])
     times = np.array([0, 10, 20, 7200, 0, 4000.0])
-    how = {"unit": persons, "times": times, "thin": "1 hour"}
+    how = {"person": persons, "times": times, "thin": "1 hour"}
     after = x.copy()
     after[[1, 2]] += 5 * STEP
     assert np.allclose(heat(x, **how).noisy, heat(after, **how).noisy, atol=1e-3)
@@ -100,8 +102,8 @@ def test_filtered_and_dropped_rows_do_not_weigh() -> None:
     frame = pd.DataFrame({"user": ["a"] * 6 + ["b"] * 2, "kind": [1, 1, 2, 2, 1, 1, 1, 2]})
     frame["lat"], frame["lon"] = 37.77, -122.42
     frame.loc[5, "lat"] = 10.0
-    release = gv.heatmap(
-        frame, 5000, unit="user", area=bay, where="kind == 1", outside="drop", missing="drop", rho=RHO
+    release = gv.Locations(frame, person="user", area=bay, where="kind == 1", outside="drop", missing="drop").heatmap(
+        5000, rho=RHO
     )
     assert release.total == pytest.approx(2)
     assert release.n == 4
@@ -113,14 +115,14 @@ def test_trips_with_the_same_label_belong_to_their_persons() -> None:
     persons = np.repeat(np.arange(5), 2)
     trips = np.tile([1, 1], 5)
     x = np.tile([0.0, 500.0], (10, 1))
-    release = flow(x, trip=trips, unit=persons)
+    release = flow(x, trip=trips, person=persons)
     assert release.n == 5
     # Person 4 has the last row of all.
     trips = np.array([1, 1, 2, 2, 3, 3, 1, 2, 3, 3])
     persons = np.array([0, 0, 1, 1, 2, 2, 4, 4, 4, 4])
     after = x.copy()
     after[persons == 4] += STEP
-    before, moved = (flow(places, trip=trips, unit=persons) for places in (x, after))
+    before, moved = (flow(places, trip=trips, person=persons) for places in (x, after))
     assert before.n == 6
     assert moved_by(before, moved, LENGTH) < 1.001
 
@@ -133,8 +135,9 @@ def test_a_stretch_that_holds_only_the_ends_of_trips_moves_them_no_more_than_noi
     persons = np.zeros(10, dtype=int)
     after = x.copy()
     after[1::2] += STEP
-    for unit in ("1 day", (persons, "1 day")):
-        before, moved = (flow(places, trip=trips, times=times, unit=unit) for places in (x, after))
+    for person in (None, persons):
+        how = {"trip": trips, "times": times, "person": person, "protect": "1 day"}
+        before, moved = (flow(places, **how) for places in (x, after))
         # One end alone moves by 1/√2 of what both do.
         assert 0.69 < moved_by(before, moved, LENGTH) < 0.72
 
@@ -153,7 +156,7 @@ def test_the_ends_of_a_pair_in_a_row_have_times_of_their_own() -> None:
     )
     bay = gv.local(lat=37.77, lon=-122.42, radius=10_000)
     asked: dict[str, Any] = {"times": ["pickup_datetime", "dropoff_datetime"], "area": bay, "rho": 1e-4}
-    release = gv.flows(frame, None, 5000, unit="1 day", **asked)
+    release = release_of("flows", frame, 5000, protect="1 day", **asked)
     assert release.total == pytest.approx(1)
 
 
@@ -192,11 +195,11 @@ def test_missing_times_are_refused_before_the_charge(every: Any) -> None:
     """Slices need a time in each row, and a session says so before it charges."""
     frame = diary()
     frame.loc[3, "time"] = pd.NaT
-    session = gv.Session(frame, unit="user", area=BAY, rho=1e-3)
+    session = gv.Locations(frame, person="user", area=BAY).session(rho=1e-3)
     with pytest.raises(InvalidInput, match="time"):
         session.heatmap(5000, every=every, rho=1e-4)
     assert session.spent == 0
-    release = gv.heatmap(frame, 5000, unit="user", area=BAY, every=every, missing="drop", rho=1e-4)
+    release = gv.Locations(frame, person="user", area=BAY, missing="drop").heatmap(5000, every=every, rho=1e-4)
     assert release.n == 399
     assert release.removed.untimed == 1
 
@@ -205,8 +208,8 @@ def test_a_table_without_times_has_no_slices() -> None:
     """A question about slices is refused by name if there are no times, and nothing is charged."""
     frame = diary().drop(columns="time")
     with pytest.raises(InvalidInput, match="times"):
-        gv.heatmap(frame, 5000, unit="user", area=BAY, every="hour of day", rho=1e-4)
-    session = gv.Session(frame, unit="user", area=BAY, rho=1e-3)
+        gv.Locations(frame, person="user", area=BAY).heatmap(5000, every="hour of day", rho=1e-4)
+    session = gv.Locations(frame, person="user", area=BAY).session(rho=1e-3)
     with pytest.raises(InvalidInput, match="times"):
         session.heatmap(5000, every="hour of day", rho=1e-4)
     assert session.spent == 0
@@ -216,13 +219,13 @@ def test_times_that_nothing_needs_may_be_missing() -> None:
     """A map of all times takes rows without a time."""
     frame = diary()
     frame.loc[3, "time"] = pd.NaT
-    assert gv.heatmap(frame, 5000, unit="user", area=BAY, rho=1e-4).n == 400
+    assert gv.Locations(frame, person="user", area=BAY).heatmap(5000, rho=1e-4).n == 400
 
 
 def ledger_of(folder: Path, **how: Any) -> gv.Ledger:
     """A ledger with accounts of the forty persons of the diary."""
     ledger = gv.Ledger(folder / "budget.db")
-    ledger.create(*(f"u{i}" for i in range(40)), rho=1e-3, **how)
+    ledger.create(*(f"u{i}" for i in range(40)), **{"rho": 1e-3, **how})
     return ledger
 
 
@@ -231,7 +234,7 @@ def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(
     frame = diary()
     frame = frame[frame.time < "2026-01-02"]
     frame["a"], frame["b"] = frame.index % 10 // 5, frame.index % 10 // 7
-    session = gv.Session(frame, unit="user", area=BAY, ledger=ledger_of(tmp_path), label="diary")
+    session = gv.Locations(frame, person="user", area=BAY).session(ledger=ledger_of(tmp_path), label="diary")
     asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
         ("heatmap", (5000,), {}),
         ("heatmap", (4000,), {}),
@@ -242,8 +245,8 @@ def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(
         ("heatmap", (5000,), {"every": "1 hour"}),
         ("counts", ([shapely.box(-122.5, 37.7, -122.4, 37.8)],), {}),
         ("counts", ([shapely.box(-122.5, 37.7, -122.4, 37.9)],), {}),
-        ("flows", (None, 10_000), {"trip": "a"}),
-        ("flows", (None, 10_000), {"trip": "b"}),
+        ("flows", (10_000,), {"trip": "a"}),
+        ("flows", (10_000,), {"trip": "b"}),
     ]
     seen: dict[str, gv.CrowdRelease] = {}
     for question, given, how in asked:
@@ -259,21 +262,33 @@ def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(
     assert session.spent == spent == Decimal("1.1e-4")
 
 
-@pytest.mark.parametrize(("metric", "unit"), [("inf", "user"), ("1 day", ("user", "1 day"))])
-def test_a_session_limited_by_accounts_protects_persons(tmp_path: Path, metric: str, unit: Any) -> None:
-    """An account is about one person: the unit of a crowd's answer never spans several."""
-    ledger = ledger_of(tmp_path, metric=metric)
-    release = gv.Session(diary(), unit=unit, area=BAY, ledger=ledger).heatmap(5000, rho=1e-5)
+@pytest.mark.parametrize("protect", [None, "1 day"])
+def test_a_session_limited_by_accounts_protects_persons(tmp_path: Path, protect: str | None) -> None:
+    """An account is about one person: what a crowd's answer hides together never spans several."""
+    ledger = ledger_of(tmp_path, protect=protect)
+    data = gv.Locations(diary(), person="user", protect=protect, area=BAY)
+    release = data.session(ledger=ledger).heatmap(5000, rho=1e-5)
     assert release.guarantee.metric.persons
     assert release.guarantee.metric.of_one_person == ledger.total("u7").metric
     assert ledger.remaining("u7") == Decimal("0.00099")
 
 
-@pytest.mark.parametrize(("metric", "unit"), [("1 day", "user"), ("2", "user"), ("inf", ("user", "1 hour"))])
-def test_a_session_limited_by_accounts_of_another_unit_is_refused(tmp_path: Path, metric: str, unit: Any) -> None:
-    """What accounts of another unit would promise is not what was asked for."""
-    with pytest.raises(InvalidParameter, match=r"unit = .*: must be that of the account"):
-        gv.Session(diary(), unit=unit, area=BAY, ledger=ledger_of(tmp_path, metric=metric))
+@pytest.mark.parametrize("metric", ["1 day", "2"])
+def test_accounts_that_protect_less_pay_the_budget(tmp_path: Path, metric: str) -> None:
+    """An answer that hides all points of a person hides a day or a point too."""
+    ledger = ledger_of(tmp_path, rho=gv.CGP(rho=1e-3, metric=metric))
+    release = gv.Locations(diary(), person="user", area=BAY).session(ledger=ledger).heatmap(5000, rho=1e-5)
+    assert release.guarantee == gv.CGP(rho=1e-5, metric="person")
+    assert ledger.remaining("u7") == Decimal("0.00099")
+
+
+def test_accounts_that_protect_more_are_refused(tmp_path: Path) -> None:
+    """An answer that hides an hour has no known price for accounts of all points of a person; nothing is charged."""
+    ledger = ledger_of(tmp_path)
+    session = gv.Locations(diary(), person="user", protect="1 hour", area=BAY).session(ledger=ledger)
+    with pytest.raises(IncompatibleGuarantees, match="not known"):
+        session.heatmap(5000, rho=1e-5)
+    assert ledger.spent("u7") == 0
 
 
 def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> None:
@@ -285,19 +300,19 @@ def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> 
     ledger.charge(["u3", "u17"], gv.CGP(rho=9.9e-4), query="mean")
     rest = frame[~frame.user.isin(["u3", "u17"])]
     how: dict[str, Any] = {"every": "12 hours", "bandwidth": 6000.0, "rho": 5e-5}
-    plain = gv.heatmap(rest, 5000, unit="user", area=BAY, rng=np.random.default_rng(3), **how)
-    taken: dict[str, Any] = {"unit": "user", "area": BAY, "ledger": ledger, "short": "skip"}
-    session = gv.Session(frame, rng=np.random.default_rng(3), **taken)
+    plain = release_of("heatmap", rest, 5000, person="user", area=BAY, rng=np.random.default_rng(3), **how)
+    taken: dict[str, Any] = {"person": "user", "area": BAY, "ledger": ledger, "short": "skip"}
+    session = session_of(frame, rng=np.random.default_rng(3), **taken)
     asked = session.heatmap(5000, **how)
-    read = gv.heatmap_file(tmp_path / "diary.csv", 5000, rng=np.random.default_rng(3), **taken, **how)
+    read = release_of("heatmap", tmp_path / "diary.csv", 5000, rng=np.random.default_rng(3), **taken, **how)
     for release in (asked, read):
         assert np.array_equal(release.noisy, plain.noisy)
         assert (release.n, release.crowd) == (380, 38)
         assert release.total == pytest.approx(38)
         assert release.removed.persons == ("u3", "u17")
     trips: dict[str, Any] = {"trip": "trip", "rho": 5e-5}
-    plain = gv.flows(rest, None, 10_000, unit="user", area=BAY, rng=np.random.default_rng(4), **trips)
-    asked = gv.Session(frame, rng=np.random.default_rng(4), **taken).flows(None, 10_000, **trips)
+    plain = release_of("flows", rest, 10_000, person="user", area=BAY, rng=np.random.default_rng(4), **trips)
+    asked = session_of(frame, rng=np.random.default_rng(4), **taken).flows(10_000, **trips)
     assert np.array_equal(asked.noisy, plain.noisy)
     assert ledger.remaining("u3") == Decimal("0.00001")
     assert ledger.remaining("u4") == Decimal("0.00085")

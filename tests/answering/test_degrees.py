@@ -20,9 +20,8 @@ import shapely
 from flint import arb, ctx
 
 import geoveil as gv
-from geoveil import files
-from geoveil import questions as asking
 from geoveil.geo import enter, tangent
+from geoveil.locations import locations as asking
 from geoveil.mechanisms import Copies, Exponential, Gaussian, KNorm, Laplace, NearestNeighbour, SparseVector
 from geoveil.noise import Entropy, Reals, as_reals
 from geoveil.privacy import CGP, GP
@@ -32,6 +31,7 @@ from geoveil.report.certificate_table import table_rows
 from tests.located import BAY, RADIUS, TRUTHS, Summaries, all_different, geocentric, of_degrees, projected, shifted
 from tests.mechanisms.test_bit_strings import differences, expected, inflated, refined, released
 from tests.noise.test_exactness import cells, divergence
+from tests.questions import release_of
 from tests.reference import (
     Arb,
     Digits,
@@ -314,10 +314,10 @@ def test_numbers_that_are_no_doubles_are_taken_exactly() -> None:
         assert coords.ball(1, 136) > 1 or np.finfo(np.longdouble).eps == np.finfo(float).eps
     for wrong in ([["0.1", tenth]], [[mpmath.mpf(1), tenth]], [[object(), tenth]]):
         with pytest.raises(gv.errors.InvalidData, match="x"):
-            gv.points(np.array(wrong, dtype=object), rho=1e-4)
+            gv.Locations(np.array(wrong, dtype=object)).points(rho=1e-4)
     with pytest.raises(gv.errors.InvalidData, match="nan"):
-        gv.points([[Decimal("NaN"), tenth]], rho=1e-4)
-    assert gv.points([[tenth, third]], rho=1e-4).exact
+        gv.Locations([[Decimal("NaN"), tenth]]).points(rho=1e-4)
+    assert gv.Locations([[tenth, third]]).points(rho=1e-4).exact
 
 
 def test_what_becomes_of_an_array_later_is_not_asked_about() -> None:
@@ -334,13 +334,13 @@ PUBLIC = shapely.Point(-122.4125, 37.7675)
 #: Every question about one person's points, and the number of points.
 COUNT = 7
 ASKED: dict[str, Callable[[Any, dict[str, Any]], gv.Release]] = {
-    "points": lambda x, how: gv.points(x, **how),
-    **{name: lambda x, how, name=name: getattr(gv, name)(x, **how) for name in TRUTHS if name in SUMMARIES},  # type: ignore[misc]
-    "distance": lambda x, how: gv.distance(x, PUBLIC, **how),
-    "nearest": lambda x, how: gv.nearest(x, PUBLIC, k=3, **how),
-    "nearest, placed": lambda x, how: gv.nearest(x, PUBLIC, k=3, locations=0.5, **how),
-    "first_within": lambda x, how: gv.first_within(x, PUBLIC, radius=900.0, **how),
-    "hull": lambda x, how: gv.hull(x, k=12, **how),
+    "points": lambda x, how: release_of("points", x, **how),
+    **{name: lambda x, how, name=name: release_of(name, x, **how) for name in TRUTHS if name in SUMMARIES},  # type: ignore[misc]
+    "distance": lambda x, how: release_of("distance", x, PUBLIC, **how),
+    "nearest": lambda x, how: release_of("nearest", x, PUBLIC, k=3, **how),
+    "nearest, placed": lambda x, how: release_of("nearest", x, PUBLIC, k=3, locations=0.5, **how),
+    "first_within": lambda x, how: release_of("first_within", x, PUBLIC, radius=900.0, **how),
+    "hull": lambda x, how: release_of("hull", x, k=12, **how),
 }
 
 
@@ -436,7 +436,7 @@ def test_persons_whose_degrees_are_mixed_have_their_own_balls(
     for widened in (1.0, 2.0**40 if name == "nearest" else 2.0**24):
         read = tape(43, widened)
         monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
-        release = ASKED[name](frame, {**budget, "area": AREA, "by": labels})
+        release = ASKED[name](frame, {**budget, "area": AREA, "person": labels})
         held = release.coords if name != "hull" else np.concatenate([a.support for a in release.answers])  # type: ignore[attr-defined]
         found.append(release.value.to_numpy().ravel().tolist() if held is None else held.ravel().tolist())
     assert read.refined > 0
@@ -452,8 +452,8 @@ def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, mon
     source.write_text("lon,lat\n" + "\n".join(f"{lon!r},{lat!r}" for lon, lat in degrees.tolist()) + "\n")
     for i, budget in enumerate(({"rho": 2e-4}, {"epsilon": 0.05})):
         read = Tape(np.random.default_rng(32 + i).bytes, tail_of(32), 2.0**20)
-        monkeypatch.setattr(files, "source_of", lambda rng, read=read: read)
-        release = gv.points_file(source, tmp_path / f"released{i}.csv", area=AREA, **budget)  # type: ignore[arg-type]
+        monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
+        release = release_of("points", source, area=AREA, to=tmp_path / f"released{i}.csv", **budget)
         assert read.refined > 0
         assert release.rounding == 0
         noise = Noise([release.mechanism], [len(degrees)], 2)
@@ -470,10 +470,10 @@ def test_functions_get_doubles_and_the_release_says_how_far_they_are_off() -> No
     degrees = geopandas.GeoSeries.from_xy([-122.42, -122.4], [37.77, 37.75], crs=4326)
     how: dict[str, Any] = {"rho": 1e-4, "area": AREA}
     road = shapely.LineString([(-122.5, 37.7), (-122.3, 37.8)])
-    plain = gv.answer([[0.0, 1.0]], lambda x: x[:, 0].max(), lipschitz=1, fn_error=0, rho=1e-4)
-    own = gv.answer(degrees, lambda x: x[:, 0].max(), lipschitz=1, fn_error=0, **how)
-    to_road = gv.distance(degrees, road, fn_error=1e-6, **how)
-    assert plain.rounding == gv.distance(degrees, PUBLIC, **how).rounding == 0
+    plain = gv.Locations([[0.0, 1.0]]).answer(lambda x: x[:, 0].max(), lipschitz=1, fn_error=0, rho=1e-4)
+    own = release_of("answer", degrees, lambda x: x[:, 0].max(), lipschitz=1, fn_error=0, **how)
+    to_road = release_of("distance", degrees, road, fn_error=1e-6, **how)
+    assert plain.rounding == release_of("distance", degrees, PUBLIC, **how).rounding == 0
     for release in (own, to_road):
         assert release.exact
         assert release.rounding == pytest.approx(math.sqrt(2) * tangent.rounding(RADIUS))
@@ -504,29 +504,31 @@ def test_rounded_points_widen_error_bounds(metric: str) -> None:
 def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     """In the text, the certificate and the error bound, of frames and files, and it is there after loading."""
     frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([550_000.0], [4_180_000.0]), crs=32610)
-    release = gv.points(frame, rho=1e-4, area=AREA)
+    release = gv.Locations(frame, area=AREA).points(rho=1e-4)
     assert 0 < release.rounding < 1e-4
     assert release.exact
     assert "points are rounded by at most" in repr(release)
     assert "points are rounded by at most" in dict(table_rows(release.facts(), release.certificate()))["Exact"]
-    assert release.error(0.05) > gv.points(np.zeros((1, 2)), rho=1e-4).error(0.05)
+    assert release.error(0.05) > gv.Locations(np.zeros((1, 2))).points(rho=1e-4).error(0.05)
     source = tmp_path / "trips.csv"
     source.write_text("x,y\n550000,4180000\n")
-    written = gv.points_file(source, tmp_path / "released.csv", rho=1e-4, lat="y", lon="x", crs=32610, area=AREA)
+    written = gv.Locations(source, lat="y", lon="x", crs=32610, area=AREA).points(
+        to=tmp_path / "released.csv", rho=1e-4
+    )
     assert written.rounding == release.rounding
     assert gv.load(tmp_path / "released.csv").rounding == release.rounding
-    assert gv.points(frame, rho=1e-4).rounding == 0
+    assert gv.Locations(frame).points(rho=1e-4).rounding == 0
 
 
 def test_frames_that_were_projected_by_read_say_so(tmp_path: Path) -> None:
     """A release of a frame that was projected from degrees says by how much its doubles were rounded."""
     source = tmp_path / "trips.csv"
     source.write_text("lon,lat\n-122.42,37.77\n-122.41,37.76\n")
-    made = gv.read(source, area=AREA)
+    made = gv.Locations(source, area=AREA).frame()
     for crs in (None, AREA, gv.local(lat=BAY.lat, lon=BAY.lon, radius=2 * RADIUS)):
-        assert gv.points(made, rho=1e-4, area=crs).rounding >= math.sqrt(2) * tangent.rounding(RADIUS)
-    assert gv.points(gv.read(source), rho=1e-4, area=AREA).rounding == 0
-    assert gv.points_file(source, tmp_path / "released.csv", rho=1e-4, area=AREA).rounding == 0
+        assert gv.Locations(made, area=crs).points(rho=1e-4).rounding >= math.sqrt(2) * tangent.rounding(RADIUS)
+    assert gv.Locations(gv.Locations(source).frame(), area=AREA).points(rho=1e-4).rounding == 0
+    assert gv.Locations(source, area=AREA).points(to=tmp_path / "released.csv", rho=1e-4).rounding == 0
 
 
 def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -541,7 +543,7 @@ def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest
     for widened in (1.0, 2.0**24):
         read = tape(52, widened)
         monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
-        release = gv.points(frame, rho=0.5, area=area, outside="clamp")
+        release = gv.Locations(frame, area=area, outside="clamp").points(rho=0.5)
         with digits.work():
             edge = digits.real(small * (1 - 2.0**-40))
             moved = []
@@ -563,7 +565,7 @@ def test_feet_are_turned_into_metres_exactly(monkeypatch: pytest.MonkeyPatch) ->
     for widened in (1.0, 2.0**24):
         read = tape(54, widened)
         monkeypatch.setattr(asking, "source_of", lambda rng, read=read: read)
-        release = gv.points(frame, rho=0.5)
+        release = gv.Locations(frame).points(rho=0.5)
         assert release.rounding == 0
         with digits.work():
             metres = [digits.real(number) * digits.real(unit) for number in feet.ravel().tolist()]

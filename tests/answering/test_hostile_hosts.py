@@ -35,12 +35,13 @@ import geoveil as gv
 from geoveil import arithmetic
 from geoveil.noise import Entropy
 from geoveil.privacy import exact
+from geoveil.queries import FirstWithin, Hull, Nearest, Points, Query
 from geoveil.queries.band import averages
 from geoveil.queries.convex import directions
 from tests.answering.test_inputs import X
 from tests.formats import BAY, make, people
 from tests.oracle import Floats
-from tests.questions import EVERY_QUESTION, ask
+from tests.questions import EVERY_QUESTION, ask, release_of, release_of_query
 
 pytestmark = pytest.mark.once
 
@@ -195,10 +196,28 @@ def asked(name: str, x: Any, monkeypatch: pytest.MonkeyPatch, **more: Any) -> An
 
 
 def answers(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what a question tells of all tuples, under all budgets, by all methods."""
-    methods = ("best", "paper") if name in ("hull", "nearest", "points", "first_within") else ("best",)
-    cases = itertools.product(TUPLES.values(), BUDGETS, methods)
-    return [asked(name, x, monkeypatch, **budget, method=method) for x, budget, method in cases]
+    """Return what a question tells of all tuples, under all budgets, and what the paper's query for it tells."""
+    cases = [*itertools.product(TUPLES.values(), BUDGETS)]
+    found = [asked(name, x, monkeypatch, **budget) for x, budget in cases]
+    return found + [in_the_papers_way(name, x, monkeypatch, **budget) for x, budget in cases if name in PAPER]
+
+
+#: The queries that the paper answers in another way, with their parameters.
+PAPER: dict[str, tuple[type[Query], dict[str, Any]]] = {
+    "first_within": (FirstWithin, {"p": np.array([100.0, 200.0]), "radius": 400.0}),
+    "hull": (Hull, {"k": 12}),
+    "nearest": (Nearest, {"p": np.array([100.0, 200.0]), "k": 1}),
+    "points": (Points, {}),
+}
+
+
+def in_the_papers_way(name: str, x: Any, monkeypatch: pytest.MonkeyPatch, **budget: Any) -> Any:
+    """Return what one of the paper's queries tells when its random bytes are always the same."""
+    query, options = PAPER[name]
+    guarantee = gv.CGP(**budget) if "rho" in budget else gv.GP(**budget)
+    with monkeypatch.context() as patch:
+        patch.setattr(Entropy.__init__, "__defaults__", (np.random.default_rng(3).bytes,))
+        return told(release_of_query(query, x, guarantee, **options))
 
 
 def forget() -> None:
@@ -232,9 +251,14 @@ def test_settings_change_no_answer(
 def persons(folder: Path) -> list[Any]:
     """Ask about each person of a frame in degrees, in a local plane."""
     frame = people(30)
-    more: dict[str, Any] = {"by": "user", "area": BAY, "rho": "1e-4"}
-    answers = [gv.points(frame, **more), gv.hull(frame, **more), gv.radius(frame, **more), gv.mean(frame, **more)]
-    answers += [gv.nearest(frame, shapely.Point(-122.42, 37.77), k=2, **more)]
+    more: dict[str, Any] = {"person": "user", "area": BAY, "rho": "1e-4"}
+    answers = [
+        release_of("points", frame, **more),
+        release_of("hull", frame, **more),
+        release_of("radius", frame, **more),
+        release_of("mean", frame, **more),
+    ]
+    answers += [release_of("nearest", frame, shapely.Point(-122.42, 37.77), k=2, **more)]
     return [told(answer) for answer in answers]
 
 
@@ -242,8 +266,8 @@ def session(folder: Path) -> list[Any]:
     """Ask in a session on a ledger, to the last of the budget."""
     with gv.Ledger(folder / "budget.db") as ledger:
         ledger.create("ann", rho="0.3")
-        open_session = gv.Session(TUPLES["a taxi"], ledger=ledger, subject="ann")
-        values = [open_session.mean(rho="0.1").value, open_session.hull(rho="0.1", method="paper").coords]
+        open_session = gv.Locations(TUPLES["a taxi"]).session(ledger=ledger, subject="ann")
+        values = [open_session.mean(rho="0.1").value, open_session.hull(rho="0.1").coords]
         values += [open_session.first_within((0.0, 0.0), radius=500, rho="0.1").value]
         with pytest.raises(gv.errors.BudgetExceeded):
             open_session.mean(rho="1e-20")
@@ -258,7 +282,7 @@ def file(folder: Path) -> list[Any]:
         with calm():
             path, more = make(name, folder, people(30))
         budget: dict[str, Any] = {"epsilon": 1} if name == "trips.gpkg" else {"rho": "1e-4"}
-        gv.points_file(path, folder / f"out-{name}", **budget, **more)
+        release_of("points", path, to=folder / f"out-{name}", **budget, **more)
         loaded = gv.load(folder / f"out-{name}")
         written.append(shapely.get_coordinates(loaded.value.geometry).tolist())
     return written
@@ -266,7 +290,7 @@ def file(folder: Path) -> list[Any]:
 
 def improvements(folder: Path) -> list[Any]:
     """Make more of releases, and plan some."""
-    raw = gv.points(TUPLES["a taxi"], rho=1e-4)
+    raw = gv.Locations(TUPLES["a taxi"]).points(rho=1e-4)
     smoothed = gv.smooth(raw, times=np.arange(300) * 60.0, motion="taxi")
     clamped = gv.clamp(raw, shapely.box(-1000, -1000, 1000, 1000))
     plans = [gv.plan("hull", n=100, rho=1e-4).error, gv.plan("points", n=100, error=300.0).guarantee]
@@ -337,11 +361,11 @@ def test_settings_change_no_budget(setting: Callable[[], AbstractContextManager[
 def test_threads_have_settings_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread in which numpy raises gets an answer like any other."""
     x = TUPLES["next to nothing"]
-    expected = asked("first_within", x, monkeypatch, method="paper")
+    expected = asked("first_within", x, monkeypatch)
 
     def work() -> Any:
         np.seterr(all="raise")
-        return asked("first_within", x, monkeypatch, method="paper")
+        return asked("first_within", x, monkeypatch)
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(work).result() == expected
@@ -351,15 +375,15 @@ def test_settings_are_left_as_they_were() -> None:
     """What the host program has set still holds afterwards, also after an error."""
     with numpy_errors(all="raise"), strict_decimals():
         before = np.geterr(), decimal.getcontext().prec
-        gv.mean(X, rho="1e-4")
+        gv.Locations(X).mean(rho="1e-4")
         with pytest.raises(gv.errors.InvalidData):
-            gv.mean([[math.nan, 0.0]], rho="1e-4")
+            gv.Locations([[math.nan, 0.0]]).mean(rho="1e-4")
         assert (np.geterr(), decimal.getcontext().prec) == before
 
 
 def test_a_stack_without_room_is_refused_before_anything_is_charged() -> None:
     """Too little room for recursion is refused at once, as it would else fail for some values only."""
-    session = gv.Session(X, rho="1e-3")
+    session = gv.Locations(X).session(rho="1e-3")
     limit, used = sys.getrecursionlimit(), 0
     frame: FrameType | None = sys._getframe()
     while frame is not None:
@@ -404,12 +428,12 @@ def vector_unit(bits: int) -> Iterator[None]:
 )
 def test_a_processor_that_rounds_otherwise_is_refused(bits: int) -> None:
     """Nothing is charged or drawn under a rounding that no bound on errors is for."""
-    session = gv.Session(X, rho="1e-3")
+    session = gv.Locations(X).session(rho="1e-3")
     with vector_unit(bits):
         with pytest.raises(gv.errors.UnreliableArithmetic):
             session.mean(rho="1e-4")
         with pytest.raises(gv.errors.UnreliableArithmetic):
-            gv.points(X, rho="1e-4")
+            gv.Locations(X).points(rho="1e-4")
     assert session.spent == 0
     session.mean(rho="1e-4")
 
@@ -420,24 +444,25 @@ import numpy as np
 import geoveil as gv
 assert False, "asserts are not there"
 X = np.arange(8.0).reshape(4, 2)
+walk = gv.Locations(X)
 for more in ({"rho": 1e-4}, {"epsilon": 0.01}):
     for release in (
-        *(getattr(gv, name)(X, **more) for name in ("points", "bounds", "mean", "median", "radius", "hull")),
-        *(getattr(gv, name)(X, **more) for name in ("center", "diameter", "radius_of_gyration")),
-        gv.nearest(X, (0, 0), k=2, **more),
-        gv.first_within(X, (0, 0), radius=500, **more),
-        gv.distance(X, (0, 0), **more),
-        gv.answer(X, lambda x: x.max(), lipschitz=1, **more),
+        *(getattr(walk, name)(**more) for name in ("points", "bounds", "mean", "median", "radius", "hull")),
+        *(getattr(walk, name)(**more) for name in ("center", "diameter", "radius_of_gyration")),
+        walk.nearest((0, 0), k=2, **more),
+        walk.first_within((0, 0), radius=500, **more),
+        walk.distance((0, 0), **more),
+        walk.answer(lambda x: x.max(), lipschitz=1, **more),
     ):
         release.error(0.05), release.certificate(), repr(release)
-session = gv.Session(X, rho="1e-3")
+session = gv.Locations(X).session(rho="1e-3")
 session.mean(rho="1e-3")
 for refused in (
     lambda: session.mean(rho="1e-9"),
-    lambda: gv.mean([[float("nan"), 0.0]], rho=1e-4),
-    lambda: gv.nearest(X, (0, 0), k=9, rho=1e-4),
-    lambda: gv.mean(X, rho=-1),
-    lambda: gv.points(X, rho=1e-4, epsilon=1),
+    lambda: gv.Locations([[float("nan"), 0.0]]).mean(rho=1e-4),
+    lambda: gv.Locations(X).nearest((0, 0), k=9, rho=1e-4),
+    lambda: gv.Locations(X).mean(rho=-1),
+    lambda: gv.Locations(X).points(rho=1e-4, epsilon=1),
 ):
     try:
         refused()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.errors import (
+    FileUnavailable,
     GeoveilError,
     IncompatibleGuarantees,
     InvalidCoordinateSystem,
@@ -24,7 +25,7 @@ from geoveil.errors import (
     InvalidInput,
     InvalidParameter,
 )
-from geoveil.queries import HalfSpaces
+from geoveil.queries import HalfSpaces, Hull, Nearest
 from tests.questions import EVERY_QUESTION, PLACED, QUESTIONS, ask
 
 X = np.array([[0.0, 0.0], [300.0, 50.0], [-200.0, 700.0], [900.0, -400.0]])
@@ -73,7 +74,6 @@ def refused(kind: type[GeoveilError], argument: str, shown: str, name: str, x: A
         (3.0, "()"),
         (None, "shape (n, d)"),
         ([["here", "there"]], "'list'"),
-        ("0 0", "'str'"),
         ([[1.0, 2.0], [3.0]], "'list'"),
         ({"x": 1.0}, "'dict'"),
         (object(), "'object'"),
@@ -95,7 +95,6 @@ def refused(kind: type[GeoveilError], argument: str, shown: str, name: str, x: A
         "0-D",
         "none",
         "words",
-        "text",
         "ragged",
         "dict",
         "object",
@@ -109,6 +108,12 @@ def test_locations_that_cannot_be_used_are_refused(x: Any, shown: str) -> None:
     """Locations must be finite numbers of shape (n, d), at least one; every question says what is wrong with them."""
     for name in QUESTIONS:
         refused(InvalidData, "x", shown, name, x)
+
+
+def test_a_text_is_a_path() -> None:
+    """A text that names no file is refused as a file, not read as coordinates."""
+    with pytest.raises(FileUnavailable, match=r"^0 0: file not found"):
+        gv.Locations("0 0")
 
 
 def test_coordinates_that_overflow_are_refused() -> None:
@@ -143,9 +148,12 @@ def test_budgets_that_are_none_are_refused(name: str, argument: str, value: Any)
 
 @EVERY_QUESTION
 def test_exactly_one_budget_is_given(name: str) -> None:
-    """Neither or both of rho and epsilon are refused."""
-    refused(InvalidParameter, "rho, epsilon", "(None, None)", name, X, rho=None)
-    refused(InvalidParameter, "rho, epsilon", "(0.1, 0.2)", name, X, rho=0.1, epsilon=0.2)
+    """None, two or all of hide, rho and epsilon are refused."""
+    every = "hide, rho, epsilon"
+    refused(InvalidParameter, every, "(None, None, None)", name, X, rho=None)
+    refused(InvalidParameter, every, "(None, 0.1, 0.2)", name, X, rho=0.1, epsilon=0.2)
+    refused(InvalidParameter, every, "(200, 0.1, None)", name, X, rho=0.1, hide=200)
+    refused(InvalidParameter, every, "(200, None, 0.2)", name, X, rho=None, epsilon=0.2, hide=200)
 
 
 @EVERY_QUESTION
@@ -172,16 +180,18 @@ def test_unknown_metrics_are_refused(name: str, metric: Any) -> None:
 
 
 @EVERY_QUESTION
-def test_a_metric_that_contradicts_the_guarantee_is_refused(name: str) -> None:
-    """A guarantee brings its metric with it."""
-    guarantee = gv.CGP(rho=1e-4, metric="1")
-    refused(InvalidParameter, "rho", repr(guarantee), name, X, rho=guarantee, metric="2")
+def test_a_metric_that_contradicts_the_data_is_refused(name: str) -> None:
+    """A guarantee that brings its metric with it must be under that of what the data protects."""
+    guarantee = gv.CGP(rho=1e-4, metric="2")
+    times = pd.date_range("2026-05-01", periods=4)
+    refused(InvalidParameter, "rho", repr(guarantee), name, X, rho=guarantee, protect="1 day", times=times)
+    refused(InvalidParameter, "rho", repr(guarantee), name, X, rho=guarantee, protect="point")
 
 
-@EVERY_QUESTION
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in ("first_within", "hull", "nearest")])
 @pytest.mark.parametrize("method", ["fastest", "", None, 3], ids=repr)
 def test_unknown_methods_are_refused(name: str, method: Any) -> None:
-    """A method that does not exist is refused."""
+    """A method that does not exist is refused; three questions have one way to be answered, and no argument for it."""
     refused(InvalidParameter, "method", repr(method), name, X, method=method)
 
 
@@ -268,12 +278,8 @@ NOT_FINITE: list[Any] = [math.nan, math.inf, "much", None]
         *(("hull", "k", value) for value in [*NO_COUNTS, 2, 7, "many"]),
         *(("answer", "size", value) for value in NO_COUNTS),
         *(("nearest", "locations", value) for value in NO_SHARES),
-        *(("hull", "share", value) for value in [*NO_SHARES, None]),
-        *(("hull", "beta", value) for value in [*NO_SHARES, None]),
         *(("first_within", "radius", value) for value in NO_LENGTHS),
         *(("answer", "lipschitz", value) for value in NO_LENGTHS),
-        *(("nearest", "gamma0", value) for value in NOT_FINITE),
-        *(("hull", "gamma0", value) for value in NOT_FINITE),
     ],
     ids=str,
 )
@@ -282,9 +288,30 @@ def test_arguments_outside_their_range_are_refused(name: str, argument: str, val
     refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
 
 
+@pytest.mark.parametrize(
+    ("query", "argument", "value"),
+    [
+        *((Hull, "share", value) for value in [*NO_SHARES, None]),
+        *((Hull, "beta", value) for value in [*NO_SHARES, None]),
+        *((Hull, "gamma0", value) for value in NOT_FINITE),
+        *((Nearest, "gamma0", value) for value in NOT_FINITE),
+    ],
+    ids=str,
+)
+def test_arguments_of_the_papers_queries_are_checked(query: Any, argument: str, value: Any) -> None:
+    """Those of the paper's algorithms, which no question has, are refused when the query is made."""
+    place: dict[str, Any] = {"p": np.zeros(2), "k": 1} if query is Nearest else {}
+    with pytest.raises(InvalidParameter) as caught:
+        query(4, 2, gv.CGP(rho=1e-4), "paper", **place, **{argument: value})
+    assert caught.value.argument == argument
+    assert repr(value) in str(caught.value)
+
+
 def test_the_authors_probes_are_for_the_plane() -> None:
-    """The authors' number of probes exists in two dimensions only."""
-    refused(InvalidParameter, "k", "'authors'", "hull", np.eye(4, 3), k="authors")
+    """The authors' number of probes exists in two dimensions of the paper's hull only."""
+    with pytest.raises(InvalidParameter, match=r"^k = 'authors'"):
+        Hull(4, 3, gv.CGP(rho=1e-4), "paper", k="authors")
+    refused(InvalidParameter, "k", "'authors'", "hull", X, k="authors")
 
 
 @pytest.mark.parametrize(
@@ -313,8 +340,11 @@ def test_a_lipschitz_function_is_not_contradicted() -> None:
     """A constant, metric or guarantee other than the function's own is refused."""
     fn = gv.Lipschitz(_first, 2, "1")
     refused(InvalidParameter, "lipschitz", "3", "answer", X, fn=fn, lipschitz=3)
-    refused(InvalidParameter, "metric", "'inf'", "answer", X, fn=fn, lipschitz=None, metric="inf")
-    refused(InvalidParameter, "metric", "dist_2", "answer", X, fn=fn, lipschitz=None, rho=gv.CGP(rho=1, metric="2"))
+    times = pd.date_range("2026-05-01", periods=4)
+    told: dict[str, Any] = {"fn": fn, "lipschitz": None}
+    refused(InvalidParameter, "fn", "under dist_[1 day]", "answer", X, protect="1 day", times=times, **told)
+    refused(InvalidParameter, "fn", "under dist_2", "answer", X, rho=gv.CGP(rho=1, metric="2"), **told)
+    refused(InvalidParameter, "fn", "under dist_[person]", "answer", X, person=list("aabb"), together=True, **told)
 
 
 @pytest.mark.parametrize("beta", [0, 1, -0.1, 1.5, math.nan, "rarely", None], ids=repr)
@@ -322,7 +352,7 @@ def test_a_lipschitz_function_is_not_contradicted() -> None:
 def test_errors_are_asked_for_with_a_probability(by: Any, beta: Any) -> None:
     """error(beta) takes a probability strictly between 0 and 1, whatever was asked."""
     for name in QUESTIONS:
-        release = ask(name, X, by=by, rng=np.random.default_rng(0))
+        release = ask(name, X, person=by, rng=np.random.default_rng(0))
         with pytest.raises(InvalidParameter, match=r"^beta = "):
             release.error(beta)
 
@@ -362,7 +392,7 @@ def test_errors_are_asked_for_with_a_probability(by: Any, beta: Any) -> None:
 def test_labels_that_do_not_name_persons_are_refused(by: Any, shown: str) -> None:
     """There is one label for each point, none is missing, and none gives a place away."""
     for name in QUESTIONS:
-        refused(InvalidData, "by", shown, name, X, by=by)
+        refused(InvalidData, "person", shown, name, X, person=by)
 
 
 @pytest.mark.parametrize(
@@ -374,23 +404,25 @@ def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
         {"who": list("aabb"), "gap": ["a", None, "b", "b"]}, geometry=shapely.points(X), crs=27700
     )
     for name in QUESTIONS:
-        refused(InvalidData, "by", "by", name, frame, by=by)
+        refused(InvalidData, "person", "person", name, frame, person=by)
 
 
 def test_a_series_has_no_columns_to_name() -> None:
     """A GeoSeries takes labels, not the name of a column."""
-    refused(InvalidData, "by", "'who'", "mean", geopandas.GeoSeries(shapely.points(X), crs=27700), by="who")
+    refused(InvalidData, "person", "'who'", "mean", geopandas.GeoSeries(shapely.points(X), crs=27700), person="who")
 
 
 def test_a_person_with_too_few_points_is_noticed_before_anyone_is_answered() -> None:
     """If one person has fewer points than neighbours asked for, nobody's answer is drawn."""
-    refused(InvalidParameter, "k", "2", "nearest", X, k=2, by=["a", "a", "a", "b"])
+    refused(InvalidParameter, "k", "2", "nearest", X, k=2, person=["a", "a", "a", "b"])
 
 
 def test_a_function_that_fails_one_person_fails_before_anyone_is_answered() -> None:
     """If a function gives no number for one person, nobody's answer is drawn."""
-    refused(InvalidData, "fn", "", "answer", X, fn=lambda x: 1 / x[0, 0] if x[0, 0] else math.nan, by=list("bbaa"))
-    refused(InvalidData, "fn", "", "answer", X[::-1], fn=lambda x: _first(x) if len(x) > 1 else [], by=list("aaab"))
+    refused(InvalidData, "fn", "", "answer", X, fn=lambda x: 1 / x[0, 0] if x[0, 0] else math.nan, person=list("bbaa"))
+    refused(
+        InvalidData, "fn", "", "answer", X[::-1], fn=lambda x: _first(x) if len(x) > 1 else [], person=list("aaab")
+    )
 
 
 # --------------------------------------------------------------------------------------------- odd, and yet legal
@@ -410,7 +442,7 @@ def test_every_number_type_is_computed_in_double_precision(name: str, dtype: Any
 def test_small_whole_numbers_do_not_wrap_around() -> None:
     """Coordinates of 8 bits are added up as wider numbers."""
     x = np.full((3, 2), 200, dtype=np.uint8)
-    release = gv.mean(x, rho=1e6, rng=np.random.default_rng(1))
+    release = gv.Locations(x, rng=np.random.default_rng(1)).mean(rho=1e6)
     np.testing.assert_allclose(release.value, [200, 200], atol=0.1)
 
 
@@ -494,7 +526,7 @@ def test_metrics_may_be_named_in_every_way(name: str) -> None:
     for metric, meant in ((None, gv.dist_inf), ("inf", gv.dist_inf), ("dist_2", gv.dist_2), (1, gv.dist_1)):
         assert ask(name, X, metric=metric, rng=np.random.default_rng(5)).guarantee == gv.CGP(rho=1e-4, metric=meant)
     g = gv.GP(epsilon=0.1, metric="2")
-    assert ask(name, X, epsilon=g, metric="2", rng=np.random.default_rng(5)).guarantee is g
+    assert ask(name, X, epsilon=g, rng=np.random.default_rng(5)).guarantee is g
 
 
 @EVERY_QUESTION
@@ -537,10 +569,11 @@ def test_a_hull_fails_before_it_draws() -> None:
         refused(InvalidParameter, "rho", "", "hull", X, k=k, rho=2e-97)
 
 
-@pytest.mark.parametrize("method", ["paper", "best"])
-def test_places_that_cannot_be_released_are_refused_before_the_search(method: str) -> None:
-    """The noise on the neighbours' places is checked before the first neighbour is looked for."""
-    refused(InvalidParameter, "rho", "scale", "nearest", X, locations=0.99, rho=3e9, method=method)
+def test_places_that_cannot_be_released_are_refused_before_the_search() -> None:
+    """The noise on the neighbours' places is checked before the first one is looked for, also in the paper's way."""
+    refused(InvalidParameter, "rho", "scale", "nearest", X, locations=0.99, rho=3e9)
+    with pytest.raises(InvalidParameter, match=r"^rho.*scale"):
+        Nearest(4, 2, gv.CGP(rho=3e9), "paper", p=np.zeros(2), k=1, locations=0.99)
 
 
 # ------------------------------------------------------------------------------- arguments taken for one another
@@ -550,33 +583,35 @@ def test_places_that_cannot_be_released_are_refused_before_the_search(method: st
 def test_an_area_as_coordinate_system_is_told_where_it_belongs(given: Any) -> None:
     """`crs` is the system of the data; the error names `area`."""
     with pytest.raises(InvalidParameter, match=r"^crs = .*area= states where the data is"):
-        gv.points([[-122.41, 37.78]], rho=1e-4, crs=given)
+        gv.Locations([[-122.41, 37.78]], crs=given).points(rho=1e-4)
 
 
 @pytest.mark.parametrize("given", [geopandas.GeoSeries.from_xy([0.0], [0.0]), pd.DataFrame({"a": [1, 2]}), 3.5])
 def test_an_area_that_is_none_is_refused(given: Any) -> None:
     """Data is no area: it would have to come from public knowledge."""
     with pytest.raises(InvalidCoordinateSystem, match=r"^area = .*gv\.local"):
-        gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326, area=given)
+        gv.Locations([[-122.41, 37.78]], crs=4326, area=given).points(rho=1e-4)
 
 
 def test_errors_about_a_system_name_what_states_it() -> None:
     """The argument for arrays, the frame itself for frames."""
     with pytest.raises(InvalidCoordinateSystem, match=r"^crs = 'WGS 84': .*unless area= states"):
-        gv.points([[-122.41, 37.78]], rho=1e-4, crs=4326)
+        gv.Locations([[-122.41, 37.78]], crs=4326).points(rho=1e-4)
     with pytest.raises(InvalidCoordinateSystem, match=r"^x\.crs = None: .*crs=4326"):
-        gv.points(geopandas.GeoSeries.from_xy([-122.41], [37.78]), rho=1e-4)
+        gv.Locations(geopandas.GeoSeries.from_xy([-122.41], [37.78])).points(rho=1e-4)
 
 
 def test_degrees_in_a_system_of_metres_are_recognised() -> None:
     """Longitudes and latitudes that are said to be metres are outside of every area; the error says what they are."""
     with pytest.raises(InvalidData, match=r"longitude and latitude\? Then give crs=4326"):
-        gv.points([[-122.41, 37.78]], rho=1e-4, crs=32610)
+        gv.Locations([[-122.41, 37.78]], crs=32610).points(rho=1e-4)
     with pytest.raises(InvalidData, match=r"not: state a larger area"):
-        gv.points([[1e6, 37.78]], rho=1e-4, crs=32610)
+        gv.Locations([[1e6, 37.78]], crs=32610).points(rho=1e-4)
 
 
-def test_the_data_comes_before_the_function() -> None:
-    """A function in place of the data is refused with the order of the arguments."""
-    with pytest.raises(InvalidParameter, match=r"^fn = .*gv\.answer\(x, fn"):
-        gv.answer(_first, X, lipschitz=1, rho=1e-4)  # type: ignore[arg-type]
+def test_data_and_function_are_told_apart() -> None:
+    """A function in place of the data is refused, and data in place of the function with where it belongs."""
+    with pytest.raises(InvalidData, match=r"^x = 'function'"):
+        gv.Locations(_first)
+    with pytest.raises(InvalidParameter, match=r"^fn = .*gv\.Locations\(x\)\.answer\(fn"):
+        gv.Locations(X).answer(X, lipschitz=1, rho=1e-4)  # type: ignore[arg-type]

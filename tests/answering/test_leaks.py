@@ -30,7 +30,7 @@ from geoveil.geo.planes import plane_of
 from tests import questions
 from tests.formats import BAY
 from tests.geo.test_forms import ORIGIN, P, X, ask, frame
-from tests.questions import EVERY_QUESTION, ask_in
+from tests.questions import EVERY_QUESTION, ask_in, release_of
 
 pytestmark = pytest.mark.slow
 
@@ -153,7 +153,7 @@ def test_labels_of_dropped_rows_are_nowhere(name: str, index: str) -> None:
 def test_persons_of_dropped_rows_are_nowhere(name: str, by: str) -> None:
     """Answers by person are indexed by the persons who were asked about, and hold no other category."""
     column = pd.Categorical(PEOPLE, categories=[*sorted(set(PEOPLE)), "unused " + GONE])
-    release = ask(name, full(INDICES["categories"], who=column), by=PERSONS[by], missing="drop")
+    release = ask(name, full(INDICES["categories"], who=column), person=PERSONS[by], missing="drop")
     assert_nothing_is_held(release, GONE, coords=TRUE)
     assert next(map(str, release.by)).count("ann") == 1
     assert len(release.by) == 3
@@ -168,7 +168,9 @@ def test_persons_who_are_skipped_are_nowhere(name: str, by: str, tmp_path: Path)
         for person in set(PEOPLE) - {GONE}:
             ledger.create(person, rho=1e-9 if person == HIDDEN else 1e-3)
         for _ in range(2):  # drawn, and then as it was stored
-            session = gv.Session(x, by=PERSONS[by], ledger=ledger, label="all", short="skip", missing="drop")
+            session = gv.Locations(x, person=PERSONS[by], missing="drop").session(
+                ledger=ledger, label="all", short="skip"
+            )
             release = ask_in(session, name, near=P)
             assert release.removed.persons == (HIDDEN,)
             assert release.by.tolist() == ["ann", "bob"]
@@ -185,7 +187,7 @@ def test_true_coordinates_are_nowhere(name: str) -> None:
         release.error(0.05)
         release.certificate()
         assert_nothing_is_held(release, coords=big)
-    by_person = ask(name, frame(big[:7], who=PEOPLE), by="who")
+    by_person = ask(name, frame(big[:7], who=PEOPLE), person="who")
     assert_nothing_is_held(by_person, coords=big)
 
 
@@ -198,7 +200,7 @@ def test_true_degrees_are_nowhere(name: str, exact: bool) -> None:
     metres = np.asarray(plane_of(x.crs, BAY).into(degrees))
     for by in (None, "who"):
         rng = None if exact else np.random.default_rng(3)
-        release = questions.ask(name, x, near=degrees[0].round(2), area=BAY, by=by, rng=rng)
+        release = questions.ask(name, x, near=degrees[0].round(2), area=BAY, person=by, rng=rng)
         release.error(0.05)
         release.certificate()
         assert_nothing_is_held(release, coords=np.concatenate([degrees, metres]), least=1.0)
@@ -213,8 +215,8 @@ def test_files_that_were_released_hold_their_own_persons(tmp_path: Path) -> None
     with gv.Ledger(tmp_path / "ledger.db") as ledger:
         for person in set(PEOPLE) - {GONE}:
             ledger.create(person, rho=1e-9 if person == HIDDEN else 1e-3)
-        how: Any = {"by": "who", "area": BAY, "rho": 1e-4, "missing": "drop", "ledger": ledger, "short": "skip"}
-        release = gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", **how)
+        how: Any = {"person": "who", "area": BAY, "rho": 1e-4, "missing": "drop", "ledger": ledger, "short": "skip"}
+        release = release_of("points", tmp_path / "in.parquet", to=tmp_path / "out.parquet", **how)
     assert release.by.tolist() == ["ann", "bob"]
     for each in (release, gv.load(tmp_path / "out.parquet")):
         assert_nothing_is_held(each, GONE, HIDDEN, coords=shapely.get_coordinates(places))
@@ -263,7 +265,7 @@ def test_kept_columns_have_the_same_values_and_nothing_else(kind: str) -> None:
     values = COLUMNS[kind]
     x = frame(TRUE, extra=values)
     before = x["extra"].copy()
-    released = gv.points(x, rho=1e-4, keep=["extra"]).value["extra"]
+    released = gv.Locations(x).points(rho=1e-4, keep=["extra"]).value["extra"]
     if "categories" in kind:
         before = before.cat.remove_unused_categories()
     pd.testing.assert_series_equal(released, before, check_dtype=kind != "sparse")
@@ -321,14 +323,14 @@ def test_columns_that_may_hold_places_are_never_released(kind: str) -> None:
     for name in ("thing", "time"):
         x[name] = pd.Series(TELLING[kind], dtype=None if hasattr(TELLING[kind], "dtype") else object)
     for keep in (None, "all"):
-        release = gv.points(x, rho=1e-4, keep=keep)
+        release = gv.Locations(x).points(rho=1e-4, keep=keep)
         assert release.value.columns.tolist() == ["geometry"]
         assert release.removed.columns == ("thing", "time")
     for named in ("thing", ["time"]):
         with pytest.raises(InvalidParameter, match=r"^keep = .*in a call of its own"):
-            gv.points(x, rho=1e-4, keep=named)
-    with pytest.raises(InvalidData, match=r"^by = "):
-        gv.points(x, rho=1e-4, by="thing")
+            gv.Locations(x).points(rho=1e-4, keep=named)
+    with pytest.raises(InvalidData, match=r"^person = "):
+        gv.Locations(x, person="thing").points(rho=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["geometries", "WKT", "bytes", "objects"])
@@ -338,7 +340,7 @@ def test_an_index_of_places_is_refused(kind: str) -> None:
     for bad in (index, pd.MultiIndex.from_arrays([index, range(7)]), pd.CategoricalIndex(index.map(str), name=PLACE)):
         for x in (frame(TRUE).set_index(bad), frame(TRUE).geometry.set_axis(bad)):
             with pytest.raises(InvalidData, match=r"^x.*reset_index"):
-                gv.points(x, rho=1e-4)
+                gv.Locations(x).points(rho=1e-4)
 
 
 def test_columns_whose_names_tell_places_are_released_by_name_alone() -> None:
@@ -348,11 +350,11 @@ def test_columns_whose_names_tell_places_are_released_by_name_alone() -> None:
     plain = ["note", "lateness", "alone", "by", "exam", "name_of_it", "latest"]
     plain += ["calculated_total", "platform", "plate", "inflation", "translation", "statement", "capacity"]
     x = frame(TRUE).join(pd.DataFrame(dict.fromkeys([*names, *plain], range(7))))
-    release = gv.points(x, rho=1e-4, keep="all")
+    release = gv.Locations(x).points(rho=1e-4, keep="all")
     assert release.removed.columns == tuple(names)
-    assert "city" in gv.points(x, rho=1e-4, keep=["city"]).value
+    assert "city" in gv.Locations(x).points(rho=1e-4, keep=["city"]).value
     with pytest.warns(GeoveilWarning, match="'lat' is released unchanged"):
-        assert "lat" in gv.points(x, rho=1e-4, keep=["lat", "note"]).value
+        assert "lat" in gv.Locations(x).points(rho=1e-4, keep=["lat", "note"]).value
 
 
 @pytest.mark.parametrize("name", ["in.parquet", "in.geojson", "in.csv", "in.gpkg"])
@@ -374,15 +376,15 @@ def test_columns_of_files_that_may_hold_places_are_never_released(name: str, tmp
     target = tmp_path / name.replace("in", "out")
     how: Any = {"rho": 1e-4, "area": BAY}
     for keep in (None, "all"):
-        release = gv.points_file(tmp_path / name, target, keep=keep, overwrite=True, **how)
+        release = release_of("points", tmp_path / name, to=target, keep=keep, overwrite=True, **how)
         assert [left for left in release.removed.columns if left != "note"] == gone
         assert b"POINT" not in target.read_bytes() or name == "in.gpkg"
         assert b"coordinates\\" not in target.read_bytes()
     for column in gone:
         with pytest.raises(InvalidParameter, match=r"^keep = .*in a call of its own"):
-            gv.points_file(tmp_path / name, tmp_path / name.replace("in", "no"), keep=[column], **how)
-    with pytest.raises(InvalidParameter, match=r"^by = 't'"):
-        gv.points_file(tmp_path / name, tmp_path / name.replace("in", "no"), by="t", **how)
+            release_of("points", tmp_path / name, to=tmp_path / name.replace("in", "no"), keep=[column], **how)
+    with pytest.raises(InvalidParameter, match=r"^person = 't'"):
+        release_of("points", tmp_path / name, person="t", to=tmp_path / name.replace("in", "no"), **how)
     assert not (tmp_path / name.replace("in", "no")).exists()
 
 
@@ -405,13 +407,13 @@ def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
     x = x.set_flags(allows_duplicate_labels=False)
     assert GONE.encode() in pickle.dumps((x.attrs, x.secret, x.columns.name))
     for name in ("points", "center", "nearest", "bounds"):
-        release = ask(name, x, by="who")
+        release = ask(name, x, person="who")
         assert type(release.value) in (geopandas.GeoDataFrame, pd.DataFrame)
         assert release.value.attrs == {}
         assert release.value.columns.name is None
         assert release.value.flags.allows_duplicate_labels
         assert "secret" not in vars(release.value)
-    smoothed = gv.smooth(ask("points", x, by="who"), times=np.arange(7), motion="taxi")
+    smoothed = gv.smooth(ask("points", x, person="who"), times=np.arange(7), motion="taxi")
     for each in (smoothed, gv.clamp(smoothed, shapely.box(*ORIGIN - 1e4, *ORIGIN + 1e4))):
         assert_nothing_is_held(each, coords=TRUE)
         assert each.value.attrs == {}
@@ -422,7 +424,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
     x = frame(TRUE, a=range(7), b=range(7))
     x.columns = ["a", "a", "geometry"]
     with pytest.raises(InvalidData, match=r"^x\.columns"):
-        gv.points(x, rho=1e-4)
+        gv.Locations(x).points(rho=1e-4)
 
 
 def test_plain_values_are_told_from_others() -> None:

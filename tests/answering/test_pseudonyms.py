@@ -20,6 +20,7 @@ import geoveil as gv
 from geoveil.answering import pseudonyms as module
 from geoveil.errors import GeoveilWarning, InvalidData, InvalidFile, InvalidParameter
 from tests.command_line import LOCAL
+from tests.questions import release_of
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 WHO = ["ann", "bob", "ann", "cat"]
@@ -46,14 +47,14 @@ def out(folder: Path) -> Path:
 
 
 def _points(folder: Path, **how: Any) -> list[str]:
-    found = gv.points(frame(), by="user", rho=1e-4, area=BAY, **how)
+    found = release_of("points", frame(), person="user", area=BAY, rho=1e-4, **how)
     assert [*found.by] == [*dict.fromkeys(found.value["user"])]
     return [*found.value["user"]]
 
 
 def _file(folder: Path, **how: Any) -> list[str]:
     path = out(folder) / "o.csv"
-    found = gv.points_file(csv(folder), path, by="user", rho=1e-4, area=BAY, overwrite=True, **how)
+    found = release_of("points", csv(folder), person="user", area=BAY, to=path, rho=1e-4, overwrite=True, **how)
     loaded = gv.load(path)
     assert loaded.pseudonyms
     assert [*found.by] == [*loaded.by] == [*dict.fromkeys(loaded.value["user"])]
@@ -126,7 +127,7 @@ def test_two_persons_never_share_a_pseudonym(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_answers_of_a_session_share_their_pseudonyms() -> None:
     """Their index has them, and no answer names a person."""
-    with gv.Session(frame(), by="user", rho=1, area=BAY, pseudonyms=True) as session:
+    with gv.Locations(frame(), person="user", area=BAY, pseudonyms=True).session(rho=1) as session:
         center, near = session.center(rho=1e-3), session.nearest((-122.4, 37.7), k=1, rho=1e-3)
         points = session.points(rho=1e-3)
     assert [*center.value.index] == [*near.value.index.get_level_values(0)] == [*points.by]
@@ -138,7 +139,7 @@ def test_answers_of_a_session_share_their_pseudonyms() -> None:
 
 def test_labels_of_an_array_get_pseudonyms_too() -> None:
     """The release names persons by them."""
-    found = gv.points(np.zeros((4, 2)), by=[1, 2, 1, 3], rho=1, pseudonyms=True)
+    found = gv.Locations(np.zeros((4, 2)), person=[1, 2, 1, 3], pseudonyms=True).points(rho=1)
     assert all(isinstance(label, str) and len(label) == 12 for label in found.by)
 
 
@@ -150,16 +151,10 @@ def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
         assert float(ledger.remaining("ann")) == pytest.approx(9e-4)
         ledger.lower("bob", rho=1.5e-4)
         key = tmp_path / "keys.csv"
-        found = gv.points_file(
-            csv(tmp_path),
-            out(tmp_path) / "o.csv",
-            by="user",
-            rho=1e-4,
-            area=BAY,
-            pseudonyms=key,
-            ledger=ledger,
-            short="skip",
-            overwrite=True,
+        found = (
+            gv.Locations(csv(tmp_path), person="user", area=BAY, pseudonyms=key)
+            .session(ledger=ledger, short="skip")
+            .points(to=out(tmp_path) / "o.csv", rho=1e-4, overwrite=True)
         )
         told = dict(line.split(",") for line in key.read_text().split())
         assert found.removed.persons == (told["bob"],)
@@ -183,7 +178,7 @@ def test_every_format_has_pseudonyms(ending: str, tmp_path: Path) -> None:
     path, target = tmp_path / f"t{ending}", out(tmp_path) / f"o{ending}"
     data = frame([1, 2, 1, 3])
     data.to_parquet(path) if ending == ".parquet" else data.to_file(path)
-    gv.points_file(path, target, by="user", rho=1e-4, area=BAY, pseudonyms=True)
+    gv.Locations(path, person="user", area=BAY, pseudonyms=True).points(to=target, rho=1e-4)
     users = [*gv.load(target).value["user"]]
     assert all(len(user) == 12 for user in users)
     assert users[0] == users[2]
@@ -195,7 +190,7 @@ def test_names_of_taxis_are_names_of_files(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("abo", "oki"):
         (folder / f"new_{name}.txt").write_text("37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084659\n")
-    gv.points_file(folder, out(tmp_path) / "cabs", by="cab", rho=1e-4, area=BAY, pseudonyms=True)
+    gv.Locations(folder, person="cab", area=BAY, pseudonyms=True).points(to=out(tmp_path) / "cabs", rho=1e-4)
     names = sorted(path.name for path in (out(tmp_path) / "cabs").glob("new_*.txt"))
     assert len(names) == 2
     assert all(re.fullmatch(r"new_[b-t]{12}\.txt", name) for name in names)
@@ -204,22 +199,22 @@ def test_names_of_taxis_are_names_of_files(tmp_path: Path) -> None:
 def test_what_would_name_persons_is_refused(tmp_path: Path) -> None:
     """A filter that is stated, an index, and a key file that is another file."""
     with pytest.raises(InvalidParameter, match="certificates state the filter"):
-        gv.points(frame(), by="user", rho=1, area=BAY, pseudonyms=True, where="user = 'ann'")
+        gv.Locations(frame(), person="user", area=BAY, pseudonyms=True, where="user = 'ann'").points(rho=1)
     with pytest.raises(InvalidData, match=r"x\.index"):
-        gv.points(frame().set_index("user", drop=False), by="user", rho=1, area=BAY, pseudonyms=True)
-    with pytest.raises(InvalidParameter, match="left out without by="):
-        gv.points(frame(), rho=1, area=BAY, pseudonyms=True)
+        gv.Locations(frame().set_index("user", drop=False), person="user", area=BAY, pseudonyms=True).points(rho=1)
+    with pytest.raises(InvalidParameter, match="left out without person="):
+        gv.Locations(frame(), area=BAY, pseudonyms=True).points(rho=1)
     with pytest.raises(InvalidParameter, match="key file"):
-        gv.points(frame(), by="user", rho=1, area=BAY, pseudonyms=3)  # type: ignore[arg-type]
+        gv.Locations(frame(), person="user", area=BAY, pseudonyms=3).points(rho=1)  # type: ignore[arg-type]
     path, target = csv(tmp_path), out(tmp_path) / "o.csv"
     before = path.read_bytes()
     for key in (path, target, Path(f"{target}.certificate.json")):
         with pytest.raises(InvalidParameter, match="a separate file"):
-            gv.points_file(path, target, by="user", rho=1, area=BAY, pseudonyms=key)
+            gv.Locations(path, person="user", area=BAY, pseudonyms=key).points(to=target, rho=1)
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
     with pytest.raises(InvalidFile, match="a key file"):
-        gv.points_file(path, target, by="user", rho=1, area=BAY, pseudonyms=other)
+        gv.Locations(path, person="user", area=BAY, pseudonyms=other).points(to=target, rho=1)
     assert (path.read_bytes(), other.read_text()) == (before, "a,b\n1,2\n")
     assert not target.exists()
 
@@ -227,13 +222,15 @@ def test_what_would_name_persons_is_refused(tmp_path: Path) -> None:
 def test_a_key_file_beside_the_release_is_warned_of(tmp_path: Path) -> None:
     """Whoever shares the folder would share it."""
     with pytest.warns(GeoveilWarning, match="keep it elsewhere"):
-        gv.points_file(csv(tmp_path), tmp_path / "o.csv", by="user", rho=1e-4, area=BAY, pseudonyms=tmp_path / "k.csv")
+        gv.Locations(csv(tmp_path), person="user", area=BAY, pseudonyms=tmp_path / "k.csv").points(
+            to=tmp_path / "o.csv", rho=1e-4
+        )
 
 
 def test_the_command_line_has_pseudonyms(run: Any, tmp_path: Path) -> None:
     """With and without a key file."""
     csv(tmp_path)
-    line = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--by", "user", *LOCAL, "--rho", "1e-4"]
+    line = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-4"]
     ran = run(*line, "--pseudonyms")
     assert ran.code == 0, ran.err
     assert "pseudonyms" in ran.out
@@ -241,7 +238,7 @@ def test_the_command_line_has_pseudonyms(run: Any, tmp_path: Path) -> None:
     (tmp_path / "private").mkdir()
     ran = run(*line, "--pseudonyms", "private/keys.csv")
     assert "ann" in (tmp_path / "private" / "keys.csv").read_text()
-    ran = run("summary", "trips.csv", "--by", "user", *LOCAL, "--rho", "1e-4", "--pseudonyms", "private/keys.csv")
+    ran = run("summary", "trips.csv", "--person", "user", *LOCAL, "--rho", "1e-4", "--pseudonyms", "private/keys.csv")
     assert "ann" not in ran.out
     assert (tmp_path / "private" / "keys.csv").read_text().split(",")[2][:4] in ran.out
     assert run("points", "trips.csv", "-o", "o.csv", *LOCAL, "--rho", "1", "--pseudonyms").code == 2
@@ -268,7 +265,7 @@ def test_tables_of_every_library_have_pseudonyms(kind: str) -> None:
         given = pytest.importorskip("duckdb").from_arrow(pa.Table.from_pandas(plain))
     else:
         given = plain if kind == "pandas" else pa.Table.from_pandas(plain)
-    found = gv.points(given, by="user", rho=1e-4, area=BAY, pseudonyms=True)
+    found = gv.Locations(given, person="user", area=BAY, pseudonyms=True).points(rho=1e-4)
     assert type(found.value) is type(given)
     column = found.value.project("user").fetchall() if kind == "duckdb" else [[user] for user in found.value["user"]]
     users = [str(user) for (user,) in column]

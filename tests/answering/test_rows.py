@@ -19,6 +19,7 @@ from geoveil.answering.streaming import FilePoints
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import location_file
 from tests.command_line import LOCAL
+from tests.questions import release_of, session_of
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 DROP: dict[str, Any] = {"outside": "drop", "missing": "drop"}
@@ -48,24 +49,24 @@ def csv(folder: Path) -> Path:
     return folder / "trips.csv"
 
 
-def _points(folder: Path, **how: Any) -> gv.Release:
-    return gv.points(frame(), by="user", rho=1e-4, area=BAY, **how)
+def _points(folder: Path, **how: Any) -> Any:
+    return release_of("points", frame(), person="user", area=BAY, rho=1e-4, **how)
 
 
-def _session(folder: Path, **how: Any) -> gv.Release:
-    return gv.Session(frame(), by="user", rho=1e-4, area=BAY, **how).points(rho=1e-4)
+def _session(folder: Path, **how: Any) -> Any:
+    return session_of(frame(), person="user", area=BAY, rho=1e-4, **how).points(rho=1e-4)
 
 
-def _file(folder: Path, **how: Any) -> gv.Release:
-    return gv.points_file(csv(folder), folder / "o.csv", by="user", rho=1e-4, area=BAY, **how)
+def _file(folder: Path, **how: Any) -> Any:
+    return release_of("points", csv(folder), person="user", area=BAY, to=folder / "o.csv", rho=1e-4, **how)
 
 
-def _file_together(folder: Path, **how: Any) -> gv.Release:
-    return gv.points_file(csv(folder), folder / "o.csv", by="user", epsilon=1e-2, area=BAY, **how)
+def _file_together(folder: Path, **how: Any) -> Any:
+    return release_of("points", csv(folder), person="user", area=BAY, to=folder / "o.csv", epsilon=1e-2, **how)
 
 
 def _read(folder: Path, **how: Any) -> gv.Release:
-    return gv.points(gv.read(csv(folder), area=BAY, **how), by="user", rho=1e-4)
+    return gv.Locations(gv.Locations(csv(folder), area=BAY, **how).frame(), person="user").points(rho=1e-4)
 
 
 EVERYWHERE = pytest.mark.parametrize("release", [_points, _session, _file, _file_together, _read])
@@ -111,7 +112,7 @@ def test_removed_rows_are_counted_and_stated(release: Callable[..., gv.Release],
 def test_clamping_hides_who_was_outside(tmp_path: Path) -> None:
     """With "clamp" every row is released, and the certificate does not speak of rows that were outside."""
     inside = frame()[:7]
-    found = gv.points(pd.concat([inside, frame()[9:11]]), by="user", rho=1e-4, area=BAY, outside="clamp")
+    found = gv.Locations(pd.concat([inside, frame()[9:11]]), person="user", area=BAY, outside="clamp").points(rho=1e-4)
     assert (found.n, found.removed.outside) == (9, 0)
     assert "not hidden; moving" not in found.certificate()["words"]
 
@@ -120,10 +121,12 @@ def test_a_line_with_a_point_outside_is_removed_as_a_whole(tmp_path: Path) -> No
     """Lines keep all of their points or none."""
     lines = [[(-122.4, 37.7), (-122.4, 37.8)], [(-122.4, 37.7), (10, 10)], [(-122.4, 37.7), (-122.5, 37.8)]]
     tracks = geopandas.GeoDataFrame({"user": ["a", "b", "c"]}, geometry=[*map(shapely.LineString, lines)], crs=4326)
-    found = gv.points(tracks, by="user", rho=1e-4, area=BAY, outside="drop")
+    found = gv.Locations(tracks, person="user", area=BAY, outside="drop").points(rho=1e-4)
     assert (found.n, found.removed.outside, [*found.by]) == (4, 1, ["a", "c"])
     tracks.to_file(tmp_path / "t.gpkg")
-    found = gv.points_file(tmp_path / "t.gpkg", tmp_path / "o.gpkg", by="user", rho=1e-4, area=BAY, outside="drop")
+    found = gv.Locations(tmp_path / "t.gpkg", person="user", area=BAY, outside="drop").points(
+        to=tmp_path / "o.gpkg", rho=1e-4
+    )
     assert (found.n, found.removed.outside, [*found.by]) == (4, 1, ["a", "c"])
 
 
@@ -131,11 +134,11 @@ def test_points_of_an_array_are_removed_and_keep_their_numbers() -> None:
     """Answers that name points name those of the input."""
     x = np.array([[-122.4, 37.7], [np.nan, 37.7], [10.0, 10.0], [-122.41, 37.71]])
     how: dict[str, Any] = {"crs": 4326, "area": BAY, **DROP}
-    found = gv.nearest(x, (-122.41, 37.71), k=1, rho=1, **how)
+    found = release_of("nearest", x, (-122.41, 37.71), k=1, rho=1, **how)
     assert (found.value.tolist(), found.removed.missing, found.removed.outside) == ([3], 1, 1)
-    each = gv.points(x, by=["a", "b", "c", "d"], rho=1, **how)
+    each = release_of("points", x, person=["a", "b", "c", "d"], rho=1, **how)
     assert (each.by.tolist(), each.value.shape) == (["a", "d"], (2, 2))
-    metres = gv.points([[0.0, 1.0], [np.nan, 1.0]], rho=1, missing="drop")
+    metres = gv.Locations([[0.0, 1.0], [np.nan, 1.0]], missing="drop").points(rho=1)
     assert (metres.n, metres.removed.missing) == (1, 1)
 
 
@@ -143,25 +146,25 @@ def test_points_of_an_array_are_removed_and_keep_their_numbers() -> None:
 def test_a_single_geometry_loses_no_points(how: dict[str, Any]) -> None:
     """It is one row; what else helps is named."""
     with pytest.raises(InvalidParameter, match="one row"):
-        gv.points(shapely.MultiPoint([(-122.4, 37.7), (10, 10)]), rho=1, crs=4326, area=BAY, **how)
+        release_of("points", shapely.MultiPoint([(-122.4, 37.7), (10, 10)]), crs=4326, area=BAY, rho=1, **how)
 
 
 def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
     """The numbers of removed rows are named, by reason."""
     with pytest.raises(InvalidData, match="12 do not satisfy the filter"):
-        gv.points(frame(), rho=1, area=BAY, where="mode = 'train'")
+        gv.Locations(frame(), area=BAY, where="mode = 'train'").points(rho=1)
     with pytest.raises(InvalidFile, match="12 do not satisfy the filter"):
-        gv.points_file(csv(tmp_path), tmp_path / "o.csv", rho=1, area=BAY, where="mode = 'train'")
+        gv.Locations(csv(tmp_path), area=BAY, where="mode = 'train'").points(to=tmp_path / "o.csv", rho=1)
     far = gv.local(lat=-30, lon=20, radius=1000)
     with pytest.raises(InvalidFile, match="2 have no location, 10 have a point outside"):
-        gv.points_file(csv(tmp_path), tmp_path / "o.csv", rho=1, area=far, **DROP)
+        release_of("points", csv(tmp_path), area=far, to=tmp_path / "o.csv", rho=1, **DROP)
 
 
 def test_a_filter_needs_a_table() -> None:
     """Arrays and series have no columns."""
     for x in (np.zeros((2, 2)), frame().geometry):
         with pytest.raises(InvalidParameter, match="unless x is a table"):
-            gv.points(x, rho=1, crs=4326, area=BAY, where="mode = 'bike'")
+            gv.Locations(x, crs=4326, area=BAY, where="mode = 'bike'").points(rho=1)
 
 
 def test_only_persons_who_remain_are_charged(tmp_path: Path) -> None:
@@ -207,22 +210,22 @@ def test_noise_is_that_of_the_points_that_remain() -> None:
     docs/understand/limits.md says.
     """
     x = np.array([[-122.4, 37.7], [-122.41, 37.71], [10.0, 10.0]])
-    first = gv.points(x, rho=1e-4, crs=4326, area=BAY, outside="drop")
-    alone = gv.points(x[:2], rho=1e-4, crs=4326, area=BAY)
+    first = gv.Locations(x, crs=4326, area=BAY, outside="drop").points(rho=1e-4)
+    alone = gv.Locations(x[:2], crs=4326, area=BAY).points(rho=1e-4)
     assert first.answers[0].mechanisms == alone.answers[0].mechanisms
     moved = x.copy()
     moved[2] = [-122.4, 37.7]
-    assert gv.points(moved, rho=1e-4, crs=4326, area=BAY, outside="drop").n == first.n + 1
+    assert gv.Locations(moved, crs=4326, area=BAY, outside="drop").points(rho=1e-4).n == first.n + 1
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        ["points", "trips.csv", "-o", "o.csv", "--by", "user", "--rho", "1e-4"],
-        ["hull", "trips.csv", "--by", "user", "--rho", "1e-4"],
-        ["summary", "trips.csv", "--by", "user", "--rho", "1e-4"],
-        ["nearest", "trips.csv", "--by", "user", "--rho", "1e-4", "--at", "37.77,-122.42", "-k", "1"],
-        ["within", "trips.csv", "--by", "user", "--rho", "1e-4", "--at", "37.77,-122.42", "--radius", "5km"],
+        ["points", "trips.csv", "-o", "o.csv", "--person", "user", "--rho", "1e-4"],
+        ["hull", "trips.csv", "--person", "user", "--rho", "1e-4"],
+        ["summary", "trips.csv", "--person", "user", "--rho", "1e-4"],
+        ["nearest", "trips.csv", "--person", "user", "--rho", "1e-4", "--at", "37.77,-122.42", "-k", "1"],
+        ["within", "trips.csv", "--person", "user", "--rho", "1e-4", "--at", "37.77,-122.42", "--radius", "5km"],
     ],
 )
 def test_commands_have_the_options(line: list[str], run: Any, tmp_path: Path) -> None:
@@ -250,11 +253,19 @@ def test_commands_have_the_options(line: list[str], run: Any, tmp_path: Path) ->
 def test_check_tells_about_removed_rows(run: Any, tmp_path: Path) -> None:
     """The filter applies, and rows outside the area are a note with --outside drop."""
     csv(tmp_path)
-    ran = run("check", "trips.csv", "--by", "user", *LOCAL, "--missing", "drop", "--outside", "drop")
+    ran = run("check", "trips.csv", "--person", "user", *LOCAL, "--missing", "drop", "--outside", "drop")
     assert ran.code == 0, ran.out
     assert "3 rows with a point outside" in ran.out
     ran = run(
-        "check", "trips.csv", "--by", "user", *LOCAL, "--where", "mode = 'bike' and user = 'ann'", "--missing", "drop"
+        "check",
+        "trips.csv",
+        "--person",
+        "user",
+        *LOCAL,
+        "--where",
+        "mode = 'bike' and user = 'ann'",
+        "--missing",
+        "drop",
     )
     assert "3 rows satisfy the filter" in ran.out
     assert run("check", "trips.csv", *LOCAL, "--where", "lat > 3").code == 3
@@ -267,6 +278,20 @@ def test_a_filter_on_coordinates_under_another_name_is_refused(tmp_path: Path) -
     trips.to_csv(tmp_path / "in.csv", index=False)
     for where in ("v > 37.8", "note like '37.8%'"):
         with pytest.raises(InvalidParameter, match="holds locations"):
-            gv.points(trips, rho=1e-4, area=BAY, where=where)
+            gv.Locations(trips, area=BAY, where=where).points(rho=1e-4)
         with pytest.raises(InvalidParameter, match="holds locations"):
-            gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", rho=1e-4, area=BAY, where=where)
+            gv.Locations(tmp_path / "in.csv", area=BAY, where=where).points(to=tmp_path / "out.csv", rho=1e-4)
+
+
+def test_answers_name_rows_of_files(tmp_path: Path) -> None:
+    """Errors of questions that read a file into memory name its rows, counted from one, and its columns."""
+    path = tmp_path / "trips.csv"
+    path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,52.5,13.4\neve,,\n")
+    with pytest.raises(InvalidData, match=r"^trips\.csv, row 3 = None"):
+        gv.Locations(path, area=BAY).hull(rho=1)
+    with pytest.raises(InvalidData, match=r"^trips\.csv, row 2 = "):
+        gv.Locations(path, area=BAY, missing="drop").hull(rho=1)
+    with pytest.raises(
+        InvalidParameter, match=r"person = 'nobody': must be a column of trips\.csv, one of \['user'\]"
+    ):
+        gv.Locations(path, area=BAY, person="nobody")

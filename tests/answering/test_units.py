@@ -1,4 +1,4 @@
-"""Units in functions, sessions, ledgers and files: prices, times, thinning, verification and processing."""
+"""What is hidden together: prices, times, thinning, verification and processing, in memory, sessions and files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from geoveil import heatmaps
 from geoveil.answering import requests
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ManyPersons, OnePerson
-from geoveil.answering.units import Unit
 from geoveil.certificates import schema_problems
 from geoveil.errors import BudgetExceeded, GeoveilError, IncompatibleGuarantees, InvalidFile, InvalidParameter
+from geoveil.geo import enter
 from geoveil.mechanisms import KNorm, Laplace
 from geoveil.privacy import CGP, GP, Metric, as_metric, dist_1, dist_2, dist_inf
 from geoveil.queries import SUMMARIES, FirstWithin, Nearest, Points, Query, SupportHull
 from geoveil.queries.constants import lipschitz, support_squared
 from geoveil.queries.lipschitz_query import LipschitzQuery
+from tests.questions import release_of, session_of
 
 DAY, HOUR = 86_400.0, 3_600.0
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -33,11 +34,11 @@ BEGIN = 1.7e9
 WALK, WHEN = np.column_stack([np.arange(9) * 100.0, np.arange(9) % 3 * 50.0]), BEGIN + np.arange(9) * 40_000.0
 
 
-def accounts(tmp_path: Path, *metrics: str, **budget: Any) -> gv.Ledger:
+def accounts(tmp_path: Path, *metrics: str) -> gv.Ledger:
     """Return a ledger with an account for each metric, of the same name."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     for metric in metrics:
-        ledger.create(metric, metric=metric, **(budget or {"rho": 10}))
+        ledger.create(metric, rho=CGP(rho=10, metric=metric))
     return ledger
 
 
@@ -46,7 +47,7 @@ def test_an_own_function_is_charged_only_where_its_constant_holds(tmp_path: Path
     ledger = accounts(tmp_path, "inf", "7 days", "6 hours", "1", "2")
 
     def charged(account: str) -> float:
-        session = gv.Session(WALK, rho=1, times=WHEN, unit="1 day", ledger=ledger, subject=account)
+        session = gv.Locations(WALK, protect="1 day", times=WHEN).session(rho=1, ledger=ledger, subject=account)
         session.answer(lambda x: x[:, 0].sum() / 3, lipschitz=1, rho=1e-4)
         return float(ledger.spent(account))
 
@@ -58,26 +59,34 @@ def test_an_own_function_is_charged_only_where_its_constant_holds(tmp_path: Path
 
 
 @pytest.mark.parametrize("account", ["inf", "7 days", "6 hours", "1", "2"])
-def test_a_session_never_asks_with_another_unit_than_it_was_given(tmp_path: Path, account: str) -> None:
-    """Without a limit of its own, a session's unit is that of the account; with one, prices are charged."""
+def test_a_session_protects_what_its_data_says(tmp_path: Path, account: str) -> None:
+    """Accounts that protect something else are charged the price of the answer, with or without a limit beside it."""
     ledger = accounts(tmp_path, account)
-    with pytest.raises(InvalidParameter, match=r"unit = '1 day': must be that of the account, .*Leave unit= out"):
-        gv.Session(WALK, times=WHEN, unit="1 day", ledger=ledger, subject=account)
-    session = gv.Session(WALK, rho=1, times=WHEN, unit="1 day", ledger=ledger, subject=account)
-    assert session.points(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
+    data = gv.Locations(WALK, protect="1 day", times=WHEN)
+    for session in (data.session(ledger=ledger, subject=account), data.session(rho=1, ledger=ledger, subject=account)):
+        before = ledger.spent(account)
+        assert session.points(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
+        # Each point has a third of the budget, and nine of them the whole of it three times.
+        charged = {"inf": 3e-4, "7 days": 3e-4, "6 hours": 1e-4 / 3, "1": 1e-4 / 3, "2": 1e-4 / 3}[account]
+        assert float(ledger.spent(account) - before) == pytest.approx(charged, rel=1e-6)
 
 
-def test_a_session_has_the_unit_of_its_account(tmp_path: Path) -> None:
-    """Without a unit it is the account's; the same unit may be given; a crowd's persons are one account each."""
+def test_accounts_pay_the_budget_of_what_they_protect(tmp_path: Path) -> None:
+    """An account of days pays the budget of an answer about days, and less for one about all points of a person."""
     ledger = accounts(tmp_path, "1 day")
-    ledger.create("crowd/a", "crowd/b", rho=1, metric="1 day")
-    units: tuple[dict[str, Any], ...] = ({}, {"unit": "1 day"})
-    for unit in units:
-        session = gv.Session(WALK, times=WHEN, ledger=ledger, subject="1 day", **unit)
-        assert session.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
+    ledger.create("crowd/a", "crowd/b", rho=1, protect="1 day")
+    asked: list[tuple[dict[str, Any], Any, float]] = [
+        ({}, CGP(rho=1e-4), 1e-4 / 9),
+        ({"protect": "1 day"}, None, 1e-4),
+    ]
+    for how, guarantee, cost in asked:
+        before = ledger.spent("1 day")
+        session = session_of(WALK, times=WHEN, ledger=ledger, subject="1 day", **how)
+        assert session.mean(rho=1e-4).guarantee == (guarantee or CGP(rho=1e-4, metric="1 day"))
+        assert float(ledger.spent("1 day") - before) == pytest.approx(cost, rel=1e-6)
     who = np.array(["a", "b", "b"] * 3)
-    crowd = gv.Session(WALK, times=WHEN, ledger=ledger, subject="crowd", unit=(who, "1 day"))
-    assert crowd.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="person, 1 day")
+    crowd = gv.Locations(WALK, person=who, protect="1 day", times=WHEN).session(ledger=ledger, subject="crowd")
+    assert crowd.mean(rho=1e-4, together=True).guarantee == gv.CGP(rho=1e-4, metric="person, 1 day")
     assert ledger.spent("crowd/a") == ledger.spent("crowd/b") == gv.CGP(rho=1e-4).rho
 
 
@@ -88,13 +97,15 @@ def test_one_wrong_number_does_not_change_how_times_are_read() -> None:
     """Milliseconds beside a 0 are not read as seconds, which would make days a thousand times shorter."""
     at = np.arange(9) + 0.5
     wrong = WHEN * 1000
-    assert gv.points(WALK, rho=1e-4, unit="1 day", times=wrong).point_scales == pytest.approx(np.sqrt(3 / 2e-4))
+    assert gv.Locations(WALK, protect="1 day", times=wrong).points(rho=1e-4).point_scales == pytest.approx(
+        np.sqrt(3 / 2e-4)
+    )
     wrong[4] = 0
     with pytest.raises(InvalidParameter, match=r"times = .*since 1970, the same for all; one is 1\.7.*Remove rows"):
-        gv.points(WALK, rho=1e-4, unit="1 day", times=wrong)
+        gv.Locations(WALK, protect="1 day", times=wrong).points(rho=1e-4)
     frame = pd.DataFrame({"at": at, "when": wrong, "lat": 37.77, "lon": -122.42})
     with pytest.raises(InvalidParameter, match="since 1970"):
-        gv.points(frame, rho=1e-4, unit="1 day", times="when", area=BAY)
+        gv.Locations(frame, protect="1 day", times="when", area=BAY).points(rho=1e-4)
 
 
 def test_dates_of_all_batches_are_read_in_one_way() -> None:
@@ -119,11 +130,11 @@ def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatc
     rows = [f"03/0{4 + i // 4}/2026 0{i % 4}:00:00" for i in range(8)] + ["03/25/2026 01:00:00"] * 4
     frame = pd.DataFrame({"when": rows, "lat": 37.77, "lon": -122.42})
     frame.to_excel(tmp_path / "days.xlsx", index=False)
-    told: dict[str, Any] = {"rho": 1e-4, "unit": "2 days", "times": "when", "area": BAY}
-    scales = gv.points(frame, **told).point_scales
+    told: dict[str, Any] = {"rho": 1e-4, "protect": "2 days", "times": "when", "area": BAY}
+    scales = release_of("points", frame, **told).point_scales
     assert scales is not None
     monkeypatch.setattr(excel, "_ROWS", 4)
-    gv.points_file(tmp_path / "days.xlsx", tmp_path / "out.csv", **told)
+    release_of("points", tmp_path / "days.xlsx", to=tmp_path / "out.csv", **told)
     loaded = gv.load(tmp_path / "out.csv").point_scales
     assert loaded == pytest.approx(scales)
     assert scales == pytest.approx(np.sqrt(np.repeat([8, 8, 4], 4) / 2e-4), rel=1e-4)
@@ -144,7 +155,7 @@ def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, A
     """Points at quiet times count for more, as they do when the same noise is released by person."""
     x, times, who = busy_and_quiet()
     rng = np.random.default_rng(5)
-    released = gv.points(x, times=times, unit="1 day", by=who, rng=rng, **budget)
+    released = release_of("points", x, person=who, protect="1 day", times=times, rng=rng, **budget)
     scales = released.point_scales
     assert scales is not None
     power = 0.5 if "rho" in budget else 1
@@ -163,7 +174,7 @@ def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, A
 def test_smoothing_uses_the_noise_of_each_point() -> None:
     """A quiet point, whose noise is small, is moved less than a busy one."""
     x, times, _ = busy_and_quiet()
-    released = gv.points(x[:40], times=times[:40], unit="1 day", rho=1e-4, rng=np.random.default_rng(5))
+    released = gv.Locations(x[:40], protect="1 day", times=times[:40], rng=np.random.default_rng(5)).points(rho=1e-4)
     smoothed = gv.smooth(released, times=times[:40], motion="taxi")
     moved = np.linalg.norm(smoothed.value - released.value, axis=1)
     assert moved[:20].mean() > 3 * moved[20:].mean()
@@ -188,25 +199,31 @@ def trips() -> pd.DataFrame:
 
 
 UNITS: list[dict[str, Any]] = [
-    {"unit": "1 day"},
-    {"unit": "1 day", "by": "user"},
-    {"unit": "1 day", "by": "user", "method": "paper"},
-    {"unit": "point", "by": "user"},
-    {"unit": "user"},
-    {"unit": ("user", "1 day")},
+    {"protect": "1 day"},
+    {"protect": "1 day", "person": "user"},
+    {"protect": "1 day", "person": "user", "method": "both"},
+    {"protect": "point", "person": "user"},
+    {"person": "user"},
 ]
+#: The same about all persons together, which points are not.
+TOGETHER: list[dict[str, Any]] = [{"person": "user", "together": True, **how} for how in ({}, {"protect": "1 day"})]
 
 
-@pytest.mark.parametrize("asked", UNITS, ids=str)
 @pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
-@pytest.mark.parametrize("question", ["points", "mean", "hull"])
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        *(("points", asked) for asked in UNITS),
+        *(("mean", asked) for asked in [*UNITS, *TOGETHER]),
+        *(("hull", asked) for asked in [*UNITS, *TOGETHER] if "method" not in asked),
+    ],
+    ids=str,
+)
 def test_what_is_written_with_units_is_verified(
     tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any], question: str
 ) -> None:
     """Nothing is wrong with a released file; what cannot be recomputed is left open."""
-    if question == "hull" and "method" in asked:
-        asked = {**asked, "k": 5}
-    released = getattr(gv, question)(trips(), area=BAY, **asked, **budget)
+    released = release_of(question, trips(), area=BAY, **asked, **budget)
     path = tmp_path / f"{question}.gpkg"
     released.to_file(path)
     checks = {check.name: check for check in gv.verify(path).checks}
@@ -220,13 +237,9 @@ def test_what_is_written_with_units_is_verified(
 def test_a_loaded_release_has_the_noise_of_each_point(
     tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any]
 ) -> None:
-    """Scales are those of the release; where persons of a crowd are not in the file, it is refused."""
-    released = gv.points(trips(), area=BAY, **asked, **budget)
+    """Scales are those of the release."""
+    released = release_of("points", trips(), area=BAY, **asked, **budget)
     released.to_file(tmp_path / "points.csv")
-    if released.guarantee.metric.persons:
-        with pytest.raises(InvalidFile, match=r"dist_\[person.*release points by person"):
-            gv.load(tmp_path / "points.csv")
-        return
     loaded = gv.load(tmp_path / "points.csv")
     if released.point_scales is None:
         assert loaded.point_scales is None
@@ -239,7 +252,11 @@ def test_a_stored_answer_is_for_the_times_that_it_was_asked_with(tmp_path: Path)
     ledger = accounts(tmp_path, "1 day")
 
     def asked(times: Any, **more: Any) -> gv.Release:
-        return gv.Session(WALK, times=times, ledger=ledger, subject="1 day", label="walk").points(rho=1e-4, **more)
+        return (
+            gv.Locations(WALK, protect="1 day", times=times)
+            .session(ledger=ledger, subject="1 day", label="walk")
+            .points(rho=1e-4, **more)
+        )
 
     seldom, often = BEGIN + (WHEN - BEGIN) * 10, BEGIN + (WHEN - BEGIN) / 10
     first = asked(seldom)
@@ -299,15 +316,15 @@ def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
 
 def inquiries(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerson | ManyPersons]:
     """Return every question about the points, of one person or by person."""
-    data = take_in(x, by=by, unit=Unit(guarantee.metric), times=times)
+    data = take_in(enter(x), person=by, times=times, timed=guarantee.metric.stretch is not None)
     asked = [
-        requests.points("best"),
-        requests.points("paper"),
-        *(requests.summary(name, "best") for name in SUMMARIES),
+        requests.points(data, "best"),
+        requests.points(data, "paper"),
+        *(requests.summary(data, name, "best") for name in SUMMARIES),
         requests.distance(data, [0.0, 0.0], None, "best"),
-        requests.nearest(data, [0.0, 0.0], 1, None, 0.0, "best"),
-        requests.first_within(data, [0.0, 0.0], 100.0, "best"),
-        requests.hull("optimal", 0.5, False, 0.0, 0.1, 30_000.0, "best"),
+        requests.nearest(data, [0.0, 0.0], 1, None),
+        requests.first_within(data, [0.0, 0.0], 100.0),
+        requests.hull(data, "optimal", 30_000.0),
     ]
     kind: Any = OnePerson if by is None else ManyPersons
     return [kind(data, question, guarantee, None) for question in asked]
@@ -373,39 +390,36 @@ def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stre
     """Accounts of persons pay the budget where a crowd's unit covers theirs; other prices are refused."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     who = np.array(["a", "b", "b"] * 3)
-    ledger.create("a", "b", rho=1, metric=account)
-    unit = who if stretch is None else (who, stretch)
-    session = gv.Session(WALK, rho=1, times=WHEN, unit=unit, ledger=ledger)
+    ledger.create("a", "b", rho=CGP(rho=1, metric=account))
+    session = gv.Locations(WALK, person=who, protect=stretch, times=WHEN).session(rho=1, ledger=ledger)
     covered = stretch is None or account in ("1 day", "6 hours", "1")
     if not covered:
         with pytest.raises(IncompatibleGuarantees, match="not known"):
-            session.mean(rho=1e-4)
+            session.mean(rho=1e-4, together=True)
+        assert ledger.spent("a") == ledger.spent("b") == 0
         return
-    released = session.points(rho=1e-4)
+    released = session.mean(rho=1e-4, together=True)
     assert ledger.spent("a") == ledger.spent("b") == CGP(rho=1e-4).rho
-    # What the noise costs each person under their account's metric.
-    scales = released.point_scales
-    assert scales is not None
+    # What the noise costs each person under their account's metric: a unit moves the mean by its share of the points.
     for person in "ab":
-        mine = who == person
-        each = 1 / (2 * scales[mine] ** 2)
-        cost = max(each[unit].sum() for unit in units_of(as_metric(account), WHEN[mine]))
-        assert cost <= 1e-4 * (1 + 1e-9)
+        largest = max(map(len, units_of(as_metric(account), WHEN[who == person])))
+        assert (largest / 9 / released.scale) ** 2 / 2 <= 1e-4 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("account", ["inf", "7 days", "1 day", "6 hours", "1"])
 def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_path: Path, account: str) -> None:
-    """Any day of each person of a crowd is, for the account of one person, any day; larger units are refused."""
+    """What protects any day of a person protects shorter stretches for no more; longer ones have their own price."""
     path = tmp_path / "in.csv"
     path.write_text("who,lat,lon,time\na,37.78,-122.41,2026-01-01T00:00:00Z\nb,37.76,-122.45,2026-01-01T00:00:00Z\n")
     ledger = gv.Ledger(tmp_path / "budget.db")
-    ledger.create("a", "b", rho=1, metric=account)
-    told: Any = {"by": "who", "area": BAY, "rho": CGP(rho=1e-4, metric="person, 1 day"), "ledger": ledger}
+    ledger.create("a", "b", rho=CGP(rho=1, metric=account))
+    told: Any = {"person": "who", "protect": "1 day", "area": BAY, "rho": 1e-4, "ledger": ledger}
     if account in ("inf", "7 days"):
         with pytest.raises(IncompatibleGuarantees, match="not known"):
-            gv.points_file(path, tmp_path / "out.csv", **told)
+            release_of("points", path, to=tmp_path / "out.csv", **told)
+        assert ledger.spent("a") == 0
         return
-    gv.points_file(path, tmp_path / "out.csv", **told)
+    release_of("points", path, to=tmp_path / "out.csv", **told)
     assert ledger.spent("a") == ledger.spent("b") == CGP(rho=1e-4).rho
 
 
@@ -414,11 +428,10 @@ def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(
     """An answer without the skipped persons has the constants of those who remain."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     who = np.array(["a", "b", "b"] * 3)
-    ledger.create("a", rho=1e-6, metric="1 day")
-    ledger.create("b", rho=1, metric="1 day")
-    told: dict[str, Any] = {"unit": (who, "1 day")} if crowd else {"unit": "1 day", "by": who}
-    session = gv.Session(WALK, times=WHEN, ledger=ledger, short="skip", **told)
-    mean, points = session.mean(rho=1e-4), session.points(rho=1e-4)
+    ledger.create("a", rho=1e-6, protect="1 day")
+    ledger.create("b", rho=1, protect="1 day")
+    session = session_of(WALK, times=WHEN, person=who, protect="1 day", ledger=ledger, short="skip")
+    mean, points = session.mean(rho=1e-4, together=crowd), session.points(rho=1e-4)
     assert ledger.spent("a") == 0
     assert ledger.spent("b") == CGP(rho=2e-4).rho
     own = WHEN[who == "b"]
@@ -433,7 +446,7 @@ def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(
 def test_a_limit_of_a_session_is_charged_in_its_own_unit(tmp_path: Path) -> None:
     """The session's limit pays the budget asked for, the account its price for its own unit."""
     ledger = accounts(tmp_path, "inf")
-    session = gv.Session(WALK, rho=2e-4, times=WHEN, unit="1 day", ledger=ledger, subject="inf")
+    session = gv.Locations(WALK, protect="1 day", times=WHEN).session(rho=2e-4, ledger=ledger, subject="inf")
     session.mean(rho=1e-4)
     assert float(ledger.spent("inf")) == pytest.approx(9e-4, rel=1e-8)
     assert float(ledger.spent("inf")) >= 9e-4
@@ -449,7 +462,7 @@ def check_noise_of_points() -> None:
     """The noise of points costs no unit more than the budget."""
     times = BEGIN + np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
     x = np.random.default_rng(1).normal(size=(len(times), 2)) * 1000
-    scales = gv.points(x, rho=1e-4, unit="1 day", times=times, rng=np.random.default_rng(1)).point_scales
+    scales = gv.Locations(x, protect="1 day", times=times, rng=np.random.default_rng(1)).points(rho=1e-4).point_scales
     assert scales is not None
     for unit in units_of(as_metric("1 day"), times):
         assert (1 / (2 * scales[unit] ** 2)).sum() <= 1e-4 * (1 + 1e-9)
@@ -460,7 +473,9 @@ def check_noise_of_the_mean() -> None:
     times = BEGIN + np.array([0, 1, 2, 3, 30, 31, 60, 61, 62, 63, 64, 200]) * HOUR
     x = np.random.default_rng(1).normal(size=(len(times), 2)) * 1000
     for by in (None, np.zeros(len(times))):
-        released = gv.mean(x, rho=1e-4, unit="1 day", times=times, by=by, rng=np.random.default_rng(1))
+        released = gv.Locations(x, person=by, protect="1 day", times=times, rng=np.random.default_rng(1)).mean(
+            rho=1e-4
+        )
         assert released.answers[0].mechanisms[0].scale >= 5 / 12 / np.sqrt(2e-4) * (1 - 1e-12)
 
 
@@ -486,13 +501,13 @@ def file_of(frame: pd.DataFrame, path: Path) -> Path:
 @pytest.mark.parametrize(
     "asked",
     [
-        {"unit": "6 hours"},
-        {"unit": "1 day", "by": "user"},
-        {"unit": "1 day", "by": "user", "thin": "30 min"},
-        {"by": "user", "thin": "1 hour"},
-        {"unit": "1 day", "by": "user", "method": "paper"},
-        {"unit": "1 day", "by": "user", "where": "user != 'bob'"},
-        {"unit": "point", "by": "user"},
+        {"protect": "6 hours"},
+        {"protect": "1 day", "person": "user"},
+        {"protect": "1 day", "person": "user", "thin": "30 min"},
+        {"person": "user", "thin": "1 hour"},
+        {"protect": "1 day", "person": "user", "method": "both"},
+        {"protect": "1 day", "person": "user", "where": "user != 'bob'"},
+        {"protect": "point", "person": "user"},
     ],
     ids=str,
 )
@@ -501,12 +516,13 @@ def test_a_file_is_released_as_the_same_table_in_memory(
 ) -> None:
     """Scales, error radii, numbers of rows and the certificate are those of the points in memory."""
     frame = trips().sample(frac=1, random_state=3, ignore_index=True)
-    memory = gv.points(frame, area=BAY, **budget, **asked)
-    released = gv.points_file(
+    memory = release_of("points", frame, area=BAY, **budget, **asked)
+    released = release_of(
+        "points",
         file_of(frame, tmp_path / f"in.{ending}"),
-        tmp_path / f"out.{ending}",
         area=BAY,
         confirm=lambda concerns: None,
+        to=tmp_path / f"out.{ending}",
         **budget,
         **asked,
     )
@@ -550,15 +566,15 @@ def spellings(times: pd.Series) -> dict[str, Any]:
 def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str) -> None:
     """Texts, zones, and numbers since 1970 or from any beginning, in memory and in a file."""
     frame = trips()
-    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "by": "user", "times": "when"}
-    expected = gv.points(frame, **told).point_scales
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "person": "user", "times": "when"}
+    expected = release_of("points", frame, **told).point_scales
     assert expected is not None
     # May 20 tells months from days.
     frame["when"] = frame["when"] + pd.Timedelta(days=15)
     frame["when"] = spellings(frame["when"])[spelling]
-    assert gv.points(frame, **told).point_scales == pytest.approx(expected)
-    assert gv.points(frame, **{**told, "times": frame["when"]}).point_scales == pytest.approx(expected)
-    gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", keep=["when"], **told)
+    assert release_of("points", frame, **told).point_scales == pytest.approx(expected)
+    assert release_of("points", frame, **{**told, "times": frame["when"]}).point_scales == pytest.approx(expected)
+    release_of("points", file_of(frame, tmp_path / "in.csv"), to=tmp_path / "out.csv", keep=["when"], **told)
     assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(expected)
 
 
@@ -573,14 +589,14 @@ def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str
 def test_a_unit_has_both_its_ends(tmp_path: Path, when: list[str]) -> None:
     """Two points a day apart, or a little less, have the noise of a unit of two: in memory, in a file, in the mean."""
     frame = pd.DataFrame({"when": when, "lat": [37.77, 37.78], "lon": -122.42})
-    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": "when"}
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "times": "when"}
     two = np.sqrt(2 / 2e-3)
-    assert gv.points(frame, **told).point_scales == pytest.approx([two, two])
+    assert release_of("points", frame, **told).point_scales == pytest.approx([two, two])
     typed = frame.assign(when=pd.to_datetime(frame["when"]))
-    assert gv.points(typed, **told).point_scales == pytest.approx([two, two])
-    assert gv.mean(frame, **told).scale == pytest.approx(np.sqrt(1 / 2e-3))
+    assert release_of("points", typed, **told).point_scales == pytest.approx([two, two])
+    assert release_of("mean", frame, **told).scale == pytest.approx(np.sqrt(1 / 2e-3))
     for ending in ("csv", "parquet"):
-        gv.points_file(file_of(frame, tmp_path / f"in.{ending}"), tmp_path / f"out.{ending}", **told)
+        release_of("points", file_of(frame, tmp_path / f"in.{ending}"), to=tmp_path / f"out.{ending}", **told)
         assert gv.load(tmp_path / f"out.{ending}").point_scales == pytest.approx([two, two])
         assert all(check.outcome != "fails" for check in gv.verify(tmp_path / f"out.{ending}").checks)
 
@@ -593,53 +609,60 @@ HIDDEN: list[dict[str, Any]] = [
 
 @pytest.mark.filterwarnings("ignore:All 60 points|Nearly everything:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("budget", HIDDEN, ids=["CGP", "GP"])
-@pytest.mark.parametrize("unit", ["1 day", "1 hour", "point"])
-def test_a_guarantee_takes_any_unit(tmp_path: Path, unit: str, budget: dict[str, Any]) -> None:
+@pytest.mark.parametrize("protect", ["1 day", "1 hour", "point"])
+def test_a_guarantee_takes_any_unit(tmp_path: Path, protect: str, budget: dict[str, Any]) -> None:
     """A guarantee that was made without a metric is for the unit that is asked for, wherever a guarantee is taken."""
     frame = trips()
-    told: dict[str, Any] = {"area": BAY, "unit": unit, "times": "when"}
+    told: dict[str, Any] = {"area": BAY, "protect": protect, "times": "when"}
     half: dict[str, Any] = {name: guarantee / 2 for name, guarantee in budget.items()}
-    session = gv.Session(frame, **told, **budget)
+    session = session_of(frame, **told, **budget)
     ledger = gv.Ledger(tmp_path / "budget.db")
-    ledger.create("ann", unit=unit, **budget)
+    ledger.create("ann", protect=protect, **budget)
     ledger.lower("ann", **half)
     path = file_of(frame, tmp_path / "in.csv")
     found = [
-        gv.points(frame, **told, **half).guarantee,
-        gv.mean(frame, **told, **half).guarantee,
-        gv.answer(frame, lambda x: x[:, 0].max(), lipschitz=1, **told, **half).guarantee,
+        release_of("points", frame, **told, **half).guarantee,
+        release_of("mean", frame, **told, **half).guarantee,
+        release_of("answer", frame, lambda x: x[:, 0].max(), lipschitz=1, **told, **half).guarantee,
         session.center(**half).guarantee,
         session.answer(lambda x: x[:, 0].max(), lipschitz=1, **half).guarantee,
-        gv.points_file(path, tmp_path / "out.csv", **told, **half).guarantee,
-        gv.heatmap_file(path, 5000, **told, **half).guarantee,
-        gv.plan("points", n=60, unit=unit, largest=3, **half).guarantee,
+        release_of("points", path, to=tmp_path / "out.csv", **told, **half).guarantee,
+        release_of("heatmap", path, 5000, **told, **half).guarantee,
+        gv.plan("points", n=60, protect=protect, largest=3, **half).guarantee,
         ledger.total("ann"),
     ]
     [number] = half.values()
     assert {guarantee.budget for guarantee in found} == {number.budget}
     metrics = {str(guarantee.metric.of_one_person) for guarantee in found}
-    assert metrics == {str(as_metric("1" if unit == "point" else unit))}
+    assert metrics == {str(as_metric("1" if protect == "point" else protect))}
 
 
 def test_a_guarantee_for_another_unit() -> None:
     """It is refused; made without a metric, as the error says, it is accepted."""
-    with pytest.raises(InvalidParameter, match=r"rho = .*'1 hour'.*under dist_\[1 day\].*Make it without a metric"):
-        gv.points(WALK, rho=CGP(rho=1e-4, metric="1 hour"), unit="1 day", times=WHEN)
-    assert gv.points(WALK, rho=CGP(rho=1e-4), unit="1 day", times=WHEN).guarantee == CGP(rho=1e-4, metric="1 day")
+    with pytest.raises(InvalidParameter, match=r"rho = .*'1 hour'.*under dist_\[1 day\].*Give the number alone"):
+        gv.Locations(WALK, protect="1 day", times=WHEN).points(rho=CGP(rho=1e-4, metric="1 hour"))
+    assert gv.Locations(WALK, protect="1 day", times=WHEN).points(rho=CGP(rho=1e-4)).guarantee == CGP(
+        rho=1e-4, metric="1 day"
+    )
 
 
 def test_the_span_of_times_is_certified(tmp_path: Path) -> None:
     """A certificate states the first and the last time that units were counted from, in memory and in a file."""
     frame = trips()
-    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": "when"}
-    gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", by="user", **told)
-    loaded, crowd = gv.load(tmp_path / "out.csv"), gv.heatmap(frame, 5000, **told)
-    for release in (gv.points(frame, by="user", **told), gv.mean(frame, **told), loaded, crowd):
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "times": "when"}
+    release_of("points", file_of(frame, tmp_path / "in.csv"), person="user", to=tmp_path / "out.csv", **told)
+    loaded, crowd = gv.load(tmp_path / "out.csv"), release_of("heatmap", frame, 5000, **told)
+    for release in (
+        release_of("points", frame, person="user", **told),
+        release_of("mean", frame, **told),
+        loaded,
+        crowd,
+    ):
         certificate = release.certificate()
         assert certificate["span"] == ["2026-05-01T00:00:00", "2026-05-10T03:00:00"]
         assert "between 2026-05-01 00:00:00 and 2026-05-10 03:00:00." in certificate["words"]
         assert not schema_problems(json.loads(json.dumps(certificate)))
-    assert gv.points(frame, rho=1e-3, area=BAY).certificate()["span"] is None
+    assert gv.Locations(frame, area=BAY).points(rho=1e-3).certificate()["span"] is None
 
 
 def clock(count: int, step: float, per_second: float, begin: float = 0.0) -> Any:
@@ -663,17 +686,17 @@ def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:
     """Numbers that may count another unit are refused for a length of time; both remedies of the error work."""
     numbers, name, unit = CLOCKS[case]
     frame = pd.DataFrame({name: numbers, "lat": 37.77, "lon": -122.42})
-    told: dict[str, Any] = {"rho": 1, "area": BAY, "unit": "1 hour"}
+    told: dict[str, Any] = {"rho": 1, "area": BAY, "protect": "1 hour"}
     refused = r"must be times beyond doubt .*read as .* since 1970 they are from .*to_timedelta.*2026-05-01T08:30:00Z"
     with pytest.raises(InvalidParameter, match=refused):
-        gv.points(frame, times=name, **told)
+        release_of("points", frame, times=name, **told)
     with pytest.raises(InvalidParameter, match=refused):
-        gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", times=name, **told)
+        release_of("points", file_of(frame, tmp_path / "in.csv"), times=name, to=tmp_path / "out.csv", **told)
     assert not (tmp_path / "out.csv").exists()
     spans = pd.to_timedelta(frame[name], unit=unit)
-    found = gv.points(frame, times=spans, **told)
+    found = release_of("points", frame, times=spans, **told)
     frame[name] = (pd.Timestamp("2026-05-01", tz="UTC") + spans).map(lambda time: time.isoformat())
-    gv.points_file(file_of(frame, tmp_path / "in.csv"), tmp_path / "out.csv", times=name, **told)
+    release_of("points", file_of(frame, tmp_path / "in.csv"), times=name, to=tmp_path / "out.csv", **told)
     largest = 600 if unit == "ns" else 61
     for release in (found, gv.load(tmp_path / "out.csv")):
         assert release.point_scales is not None
@@ -681,7 +704,7 @@ def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "unit", "remedy"),
+    ("written", "protect", "remedy"),
     [
         ("%Y-%m-%d", "1 hour", "1 day"),
         ("%d/%m/%Y", "36 hours", "2 days"),
@@ -689,18 +712,18 @@ def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:
         ("%Y-%m-%d %H:%M", "30 s", "1 minute"),
     ],
 )
-def test_times_coarser_than_the_unit(tmp_path: Path, written: str, unit: str, remedy: str) -> None:
+def test_times_coarser_than_the_unit(tmp_path: Path, written: str, protect: str, remedy: str) -> None:
     """Dates without a clock are refused under a unit of an hour; the unit that the error names works."""
     when = pd.date_range("2026-05-12 13:13:13", periods=30, freq="7h11min").strftime(written)
     frame = pd.DataFrame({"when": when, "lat": 37.77, "lon": -122.42})
     path = file_of(frame, tmp_path / "in.csv")
     told: dict[str, Any] = {"rho": 1, "area": BAY, "times": "when"}
-    with pytest.raises(InvalidParameter, match=f'these times are whole .*unit="{remedy}"'):
-        gv.points(frame, unit=unit, **told)
-    with pytest.raises(InvalidParameter, match=f'these times are whole .*unit="{remedy}"'):
-        gv.points_file(path, tmp_path / "out.csv", unit=unit, **told)
-    assert gv.points(frame, unit=remedy, **told).n == 30
-    assert gv.points_file(path, tmp_path / "out.csv", unit=remedy, **told).n == 30
+    with pytest.raises(InvalidParameter, match=f'these times are whole .*protect="{remedy}"'):
+        release_of("points", frame, protect=protect, **told)
+    with pytest.raises(InvalidParameter, match=f'these times are whole .*protect="{remedy}"'):
+        release_of("points", path, protect=protect, to=tmp_path / "out.csv", **told)
+    assert release_of("points", frame, protect=remedy, **told).n == 30
+    assert release_of("points", path, protect=remedy, to=tmp_path / "out.csv", **told).n == 30
 
 
 @pytest.mark.parametrize(
@@ -708,10 +731,10 @@ def test_times_coarser_than_the_unit(tmp_path: Path, written: str, unit: str, re
 )
 def test_times_without_a_date(times: Any) -> None:
     """Times of day and months are refused; with their date, as the error says, they are read."""
-    told: dict[str, Any] = {"rho": 1, "unit": "1 day"}
+    told: dict[str, Any] = {"rho": 1, "protect": "1 day"}
     with pytest.raises(InvalidParameter, match="Write times with their date, as 2026-05-01T08:30:00Z"):
-        gv.points(WALK[:2], times=times, **told)
-    assert gv.points(WALK[:2], times=["2026-05-01T08:30:00Z", "2026-05-01T09:00:00Z"], **told).n == 2
+        release_of("points", WALK[:2], times=times, **told)
+    assert release_of("points", WALK[:2], times=["2026-05-01T08:30:00Z", "2026-05-01T09:00:00Z"], **told).n == 2
 
 
 def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
@@ -719,14 +742,14 @@ def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
     frame = trips()
     frame["when"] = frame["when"].astype(str)
     frame.loc[[3, 7, 50], "when"] = [None, "", " "]
-    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "by": "user", "times": "when"}
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "person": "user", "times": "when"}
     path = file_of(frame, tmp_path / "in.csv")
     with pytest.raises(InvalidParameter, match=r"times = 'when': must be a time in each row: 3 rows .*missing=.drop."):
-        gv.points(frame, **told)
+        release_of("points", frame, **told)
     with pytest.raises(InvalidFile, match=r"in\.csv, row 4.*must be a row with a time.*missing=\"drop\""):
-        gv.points_file(path, tmp_path / "out.csv", **told)
-    memory = gv.points(frame, missing="drop", **told)
-    released = gv.points_file(path, tmp_path / "out.csv", missing="drop", **told)
+        release_of("points", path, to=tmp_path / "out.csv", **told)
+    memory = release_of("points", frame, missing="drop", **told)
+    released = release_of("points", path, missing="drop", to=tmp_path / "out.csv", **told)
     assert memory.n == released.n == 57
     for certificate in (memory.certificate(), released.certificate()):
         assert certificate["rows_removed"]["untimed"] == 3
@@ -746,29 +769,32 @@ def test_each_end_of_a_trip_has_its_own_time(tmp_path: Path) -> None:
             "end_lon": -122.41,
         }
     )
-    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "unit": "1 day", "times": ["start_time", "end_time"]}
-    memory = gv.points(trip, **told)
+    told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "times": ["start_time", "end_time"]}
+    memory = release_of("points", trip, **told)
     # In order of rows, the start before the end.
     assert memory.point_scales == pytest.approx(np.sqrt(np.array([2, 2, 1, 1, 2, 2]) / 2e-3), rel=1e-4)
-    gv.points_file(file_of(trip, tmp_path / "in.csv"), tmp_path / "out.csv", **told)
+    release_of("points", file_of(trip, tmp_path / "in.csv"), to=tmp_path / "out.csv", **told)
     assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(memory.point_scales)
     radius = gv.load(tmp_path / "out.csv").to_frame()["radius_95"].to_numpy(dtype=float)
     assert radius[0] == pytest.approx(radius[1] * np.sqrt(2), rel=1e-4)
     for wrong in ("start_time", ["start_time"], ["start_time", "nowhere"]):
         with pytest.raises(InvalidParameter, match=r"times = .*2 columns"):
-            gv.points(trip, **{**told, "times": wrong})
+            release_of("points", trip, **{**told, "times": wrong})
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"unit": "1 day"}, r"times = None: must be a time for each point. Give times="),
-    ({"unit": "1 month", "times": WHEN}, r"unit = '1 month'"),
-    ({"unit": "1 day", "metric": "inf", "times": WHEN}, r"metric = 'inf': must be left out if unit= is given"),
-    ({"unit": "1 day", "times": WHEN[:3]}, r"times = "),
-    ({"unit": "1 day", "times": [*WHEN[:8], np.nan]}, r"times = .*a time in each row"),
-    ({"unit": "1 day", "times": [*WHEN[:8], np.inf]}, r"times = "),
-    ({"unit": "1 day", "times": ["soon"] * 9}, r"times = .*row 1 has 'soon'.*Write times with their date"),
-    ({"unit": (None, "1 day"), "times": WHEN}, r"unit = .*the person of each point"),
-    ({"unit": "ann", "by": ["ann"] * 9}, r'unit = \'ann\': must be "point" or a length of time .*Leave by= out'),
+    ({"protect": "1 day"}, r"times = None: must be a time for each point. Give times="),
+    ({"protect": "1 month", "times": WHEN}, r"protect = '1 month'"),
+    ({"protect": "1 day", "metric": "2", "times": WHEN}, r"rho = .*must be a budget under dist_\[1 day\]"),
+    ({"protect": "1 day", "times": WHEN[:3]}, r"times = "),
+    ({"protect": "1 day", "times": [*WHEN[:8], np.nan]}, r"times = .*a time in each row"),
+    ({"protect": "1 day", "times": [*WHEN[:8], np.inf]}, r"times = "),
+    ({"protect": "1 day", "times": ["soon"] * 9}, r"times = .*row 1 has 'soon'.*Write times with their date"),
+    (
+        {"protect": ("user", "1 day"), "times": WHEN},
+        r"protect = .*a length of time .*person= names the persons",
+    ),
+    ({"protect": "ann", "person": ["ann"] * 9}, r'protect = \'ann\': must be a length .*"point". Leave protect= out'),
     ({"thin": "1 min"}, r"times = None"),
     ({"thin": "0 min", "times": WHEN}, r"thin = '0 min': must be a length of time"),
 ]
@@ -778,12 +804,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_what_is_wrong_with_units_and_times_is_said(asked: dict[str, Any], told: str) -> None:
     """Errors name the argument, the value, what is allowed and the remedy."""
     with pytest.raises(GeoveilError, match=told):
-        gv.points(WALK, rho=1e-4, **asked)
+        release_of("points", WALK, rho=1e-4, **asked)
 
 
 def test_the_words_of_a_guarantee_name_its_unit() -> None:
     """Two versions differ within one stretch of time, and in no location there by more than the distance hidden."""
-    day = gv.points(WALK, rho=1e-4, unit="1 day", times=WHEN).certificate()["words"]
+    day = gv.Locations(WALK, protect="1 day", times=WHEN).points(rho=1e-4).certificate()["words"]
     assert "that differ only within one day, and there in no location by more than 74.1 m" in " ".join(day.split())
-    hours = gv.points(WALK, rho=1e-4, unit="12 hours", times=WHEN).certificate()["words"]
+    hours = gv.Locations(WALK, protect="12 hours", times=WHEN).points(rho=1e-4).certificate()["words"]
     assert "that differ only within 12 hours, and there in no location by more than" in " ".join(hours.split())

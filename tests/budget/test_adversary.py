@@ -44,7 +44,7 @@ def test_a_ledger_holds_no_location(name: str, tmp_path: Path) -> None:
     """The rows of a ledger tell charges and releases; no byte of its files holds a true location."""
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("ann", rho=1)
-    session = gv.Session(TRUTH, ledger=ledger, subject="ann")
+    session = gv.Locations(TRUTH).session(ledger=ledger, subject="ann")
     ask_in(session, name, key="first")
     held = read_all(tmp_path)
     assert b"ann" in held

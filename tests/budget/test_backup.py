@@ -30,7 +30,7 @@ WALK = np.zeros((3, 2))
 
 def released(ledger: Ledger, label: str | None = None) -> gv.Release:
     """Release something about ann."""
-    release: gv.Release = gv.Session(WALK, ledger=ledger, subject="ann", label=label).points(rho="1e-6")
+    release: gv.Release = gv.Locations(WALK).session(ledger=ledger, subject="ann", label=label).points(rho="1e-6")
     return release
 
 
@@ -87,7 +87,9 @@ def test_a_backup_is_restored_if_nothing_was_charged_since(tmp_path: Path) -> No
     with pytest.raises(InvalidParameter, match="Move"):
         restore(tmp_path / "monday.db", tmp_path / "budget.db", certificates=[first.certificate()])
     with pytest.raises(LedgerTampered, match="is unknown"):
-        restore(tmp_path / "monday.db", tmp_path / "new.db", certificates=[gv.mean(WALK, rho=1).certificate()])
+        restore(
+            tmp_path / "monday.db", tmp_path / "new.db", certificates=[gv.Locations(WALK).mean(rho=1).certificate()]
+        )
     found = restore(tmp_path / "monday.db", tmp_path / "new.db", certificates=[first.certificate()])
     assert released(found, "walk").id == first.id
     assert found.spent("ann") == Decimal("1e-6")
@@ -190,7 +192,7 @@ def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path
         ledger = Ledger(place, witness=witness)
         name = f"ann{len(ledger.subjects())}"
         entry = ledger.create(name, rho=1)
-        gv.Session(WALK, ledger=ledger, subject=name, label="walk").points(rho="1e-6")
+        gv.Locations(WALK).session(ledger=ledger, subject=name, label="walk").points(rho="1e-6")
         ledger.close()
         assert Ledger(place, witness=witness).verify() == entry.number + 2
         cut(place, entry.number, entry.hash)
@@ -198,7 +200,7 @@ def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path
         unaware.verify()  # without a witness nobody can tell
         again = Ledger(place, witness=witness)
         with pytest.raises(LedgerTampered, match="the witness knows of"):
-            gv.Session(WALK, ledger=again, subject=name, label="walk").points(rho="1e-6")
+            gv.Locations(WALK).session(ledger=again, subject=name, label="walk").points(rho="1e-6")
         with pytest.raises(LedgerTampered, match="the witness knows of"):
             again.verify()
         with pytest.raises(LedgerTampered, match="the witness knows of"):

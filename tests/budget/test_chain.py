@@ -65,7 +65,7 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     """Without a key it passes, unless a certificate says otherwise; with one it does not."""
     ledger = Ledger(place, key=key)
     ledger.create("ann", rho=1)
-    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     certificates = [session.mean(rho="1e-6").certificate() for _ in range(2)]
     assert ledger.verify(certificates) == 5
     ledger.close()
@@ -98,10 +98,10 @@ def test_certificates_of_other_ledgers_are_noticed(tmp_path: Path) -> None:
     one, other = (Ledger(tmp_path / name) for name in ("a.db", "b.db"))
     for ledger in (one, other):
         ledger.create("ann", rho=1)
-    certificate = gv.Session(WALK, ledger=one, subject="ann").mean(rho="1e-6").certificate()
+    certificate = gv.Locations(WALK).session(ledger=one, subject="ann").mean(rho="1e-6").certificate()
     with pytest.raises(LedgerTampered, match="another ledger"):
         other.verify([certificate])
-    assert one.verify([certificate, gv.mean(WALK, rho=1e-6).certificate()]) == 3
+    assert one.verify([certificate, gv.Locations(WALK).mean(rho=1e-6).certificate()]) == 3
 
 
 @pytest.mark.parametrize(("amount", "told"), [("2", "more than was left"), ("0.0000001", "the price of the release")])
@@ -124,8 +124,8 @@ def test_keys_may_be_of_any_length(place: str) -> None:
     ledger = Ledger(place)
     ledger.create(*names, rho=1)
     x = np.zeros((len(names), 2))
-    release = gv.Session(x, by=np.array(names), ledger=ledger, label="march").mean(rho="1e-6")
-    again = gv.Session(x, by=np.array(names), ledger=ledger, label="march").mean(rho="1e-6")
+    release = gv.Locations(x, person=np.array(names)).session(ledger=ledger, label="march").mean(rho="1e-6")
+    again = gv.Locations(x, person=np.array(names)).session(ledger=ledger, label="march").mean(rho="1e-6")
     assert again.certificate() == release.certificate()
     rng = random.Random(5)
     for size in (1, 3000, 10**6):

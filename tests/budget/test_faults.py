@@ -29,13 +29,14 @@ from geoveil.errors import (
 from tests.ledgers import COST, KEY, WALK, charge
 from tests.patience import impatient
 from tests.postgres import database, server
+from tests.questions import session_of
 
 LOOP = """
 import sys
 import numpy as np
 import geoveil as gv
 ledger = gv.Ledger(sys.argv[1])
-session = gv.Session(np.zeros((3, 2)), ledger=ledger, subject="ann")
+session = gv.Locations(np.zeros((3, 2))).session(ledger=ledger, subject="ann")
 for turn in range(10**9):
     key = None if sys.argv[2] == "none" else f"{sys.argv[2]} {turn}"
     release = session.points(rho="1e-9", key=key)
@@ -95,7 +96,7 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
     with ledger._store.transaction() as transaction:
         pages = transaction.rows("PRAGMA page_count")[0][0]
     ledger._store._opened.execute(f"PRAGMA max_page_count={pages}")
-    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     released: list[gv.Release] = []
 
     def go_on() -> None:
@@ -272,7 +273,7 @@ def test_functions_of_the_users_own_see_the_data_once_for_each_charge(place: str
     """However a user's function ends, its attempt is spent, and another function is charged anew."""
     ledger = Ledger(place)
     ledger.create("ann", rho="1e-5")
-    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     looks = 0
 
     def leave(x: Any) -> float:
@@ -300,7 +301,7 @@ LEAVING = """
 import os, signal, sys
 import numpy as np
 import geoveil as gv
-session = gv.Session(np.zeros((3, 2)), ledger=gv.Ledger(sys.argv[1]), subject="ann")
+session = gv.Locations(np.zeros((3, 2))).session(ledger=gv.Ledger(sys.argv[1]), subject="ann")
 def leave(x):
     if sys.argv[2] == "exit": os._exit(0)
     if sys.argv[2] == "kill": os.kill(os.getpid(), signal.SIGKILL)
@@ -336,14 +337,14 @@ def test_questions_that_are_interrupted_are_spent(
     def interrupt(*_: Any) -> None:
         raise problem
 
-    opened: dict[str, Any] = {"by": np.repeat(["a", "b"], 10), "ledger": ledger, "label": "walk"}
+    opened: dict[str, Any] = {"person": np.repeat(["a", "b"], 10), "ledger": ledger, "label": "walk"}
     with monkeypatch.context() as patched:
         if where == "draw":
             patched.setattr("geoveil.answering.pipeline.ManyPersons.draw", interrupt)
         with pytest.raises(problem):
-            gv.Session(WALK, progress=interrupt if where == "progress" else None, **opened).hull(rho="1e-6")
-    release = gv.Session(WALK, **opened).hull(rho="1e-6")
+            session_of(WALK, progress=interrupt if where == "progress" else None, **opened).hull(rho="1e-6")
+    release = session_of(WALK, **opened).hull(rho="1e-6")
     assert ledger.spent("a") == Decimal("2e-6")
     assert ledger.verify([release.certificate()]) == 4
-    again = gv.Session(WALK[::-1], **opened).hull(rho="1e-6")
+    again = session_of(WALK[::-1], **opened).hull(rho="1e-6")
     assert again.certificate() == release.certificate()

@@ -33,7 +33,7 @@ PAST, LATER = "2026-05-03T10:00:00.000000+00:00", "2026-05-03T10:10:01.000000+00
 
 def _asking(place: str, results: Any) -> None:
     ledger = Ledger(place)
-    session = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     release = session.points(rho="1e-5")
     results.put((release.id, release.value.tobytes(), release.certificate()["entry"]["number"]))
 
@@ -163,7 +163,7 @@ def test_long_draws_hold_their_leases(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Ledger, "holding", recorded)
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
-    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     session.mean(rho="1e-6", key="mean")
     session.heatmap(gv.Grid((0, -1000, 2000, 1000), 500), rho="1e-6", key="map")
     assert held == ["heatmap"]
@@ -174,7 +174,7 @@ def test_a_function_that_forks_gets_one_answer(place: str) -> None:
     """The process that was charged has it; the fork, which could draw another one for the same charge, has none."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     children: list[int] = []
 
     def fork(x: Any) -> float:
@@ -305,7 +305,7 @@ def test_a_refused_holder_asks_again_for_free(tmp_path: Path, stored: bool) -> N
     place = str(tmp_path / "budget.db")
     ledger, other = Ledger(place), Ledger(place)
     ledger.create("ann", rho=1)
-    session, second = (gv.Session(WALK, ledger=each, subject="ann") for each in (ledger, other))
+    session, second = (gv.Locations(WALK).session(ledger=each, subject="ann") for each in (ledger, other))
     expired = json.dumps({"home": "elsewhere", "process": 1, "start": "1", "since": PAST, "token": "expired"})
     overtaking: list[Any] = []
 

@@ -24,13 +24,14 @@ from geoveil.errors import (
     LedgerError,
 )
 from tests.ledgers import COST, KEY, charge, charging, in_processes
+from tests.questions import release_of
 
 
 def test_an_account_is_kept(place: str) -> None:
     """Totals, what is spent and the history are there for whoever opens the ledger next."""
     ledger = Ledger(place)
     ledger.create("ann", rho="1e-4")
-    ledger.create("bob", epsilon="0.1", metric="2")
+    ledger.create("bob", epsilon=gv.GP(epsilon="0.1", metric="2"))
     found = charge(ledger, "ann", cost=gv.CGP(rho="4e-5"), parameters={"k": 3}, release="r1")
     assert found.entry.number == 3
     with pytest.raises(BudgetExceeded) as refused:
@@ -221,10 +222,10 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
         ledger.create(f"taxi/{name}", rho=rho)
     how: dict[str, Any] = {**told, **budget, "ledger": ledger, "subject": "taxi"}
     with pytest.raises(BudgetExceeded, match="of taxi/u1"):
-        gv.points_file(path, tmp_path / "out.parquet", **how)
+        release_of("points", path, to=tmp_path / "out.parquet", **how)
     assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []
     assert ledger.spent("taxi/u0") == 0
-    release = gv.points_file(path, tmp_path / "out.parquet", short="skip", **how)
+    release = release_of("points", path, short="skip", to=tmp_path / "out.parquet", **how)
     assert release.removed.persons == ("taxi/u1",)
     loaded = gv.load(tmp_path / "out.parquet")
     kept = frame[frame.user != "u1"]
@@ -245,10 +246,10 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
         }
         assert transaction.rows("SELECT content FROM geoveil_answers") == [(None,)]
     before = ledger.spent("taxi/u0")
-    gv.points_file(path, tmp_path / "out.parquet", short="skip", overwrite=True, **how)
+    release_of("points", path, short="skip", to=tmp_path / "out.parquet", overwrite=True, **how)
     assert ledger.spent("taxi/u0") == 2 * before
     with pytest.raises(InvalidParameter, match="given with a ledger"):
-        gv.points_file(path, tmp_path / "out.parquet", **{**how, "by": None, "subject": None})
+        release_of("points", path, to=tmp_path / "out.parquet", **{**how, "person": None, "subject": None})
 
 
 def test_a_key_in_the_environment_is_the_key_itself_or_a_file_of_it(
@@ -304,17 +305,17 @@ def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
 def test_accounts_are_opened_for_units(place: str) -> None:
     """The unit is that of the total; a metric beside it, or what is no unit of one person, is refused."""
     ledger = gv.Ledger(place)
-    ledger.create("ann", rho=1e-3, unit="1 day")
-    ledger.create("bob", epsilon=1e-2, unit=timedelta(hours=1))
-    ledger.create("eve", rho=1e-3, unit="point")
+    ledger.create("ann", rho=1e-3, protect="1 day")
+    ledger.create("bob", epsilon=1e-2, protect=timedelta(hours=1))
+    ledger.create("eve", rho=1e-3, protect="point")
     ledger.create("dan", rho=1e-3)
     assert [ledger.total(name).metric.name for name in ("ann", "bob", "eve", "dan")] == ["1 day", "1 hour", "1", "inf"]
     ledger.lower("ann", rho=5e-4)
     assert ledger.total("ann") == gv.CGP(rho=5e-4, metric="1 day")
-    with pytest.raises(gv.errors.InvalidParameter, match="metric = '1': must be left out if unit= is given"):
-        ledger.create("joe", rho=1e-3, unit="1 day", metric="1")
-    with pytest.raises(gv.errors.InvalidParameter, match="unit = 'user': must be a length of time"):
-        ledger.create("joe", rho=1e-3, unit="user")
+    with pytest.raises(gv.errors.InvalidParameter, match=r"a budget under dist_\[1 day\]. Give the number alone"):
+        ledger.create("joe", rho=gv.CGP(rho=1e-3, metric="1"), protect="1 day")
+    with pytest.raises(gv.errors.InvalidParameter, match="protect = 'user': must be a length of time"):
+        ledger.create("joe", rho=1e-3, protect="user")
     (line,) = [line for line in repr(ledger).splitlines() if line.startswith("  protect ")]
     assert "any day of a person's movements (1)" in line
     assert "all of a person's locations (1)" in line

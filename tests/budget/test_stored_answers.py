@@ -33,7 +33,7 @@ def test_stored_answers_that_were_edited_are_noticed(place: str, key: bytes | No
     """Emptied ones are not drawn again under the old charge, and changed ones are not handed out."""
     ledger = Ledger(place, key=key)
     ledger.create("ann", rho=1)
-    session = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     session.mean(rho="1e-6")
     ledger.close()
     edit(place, f"UPDATE geoveil_answers SET content = {edited}")
@@ -53,7 +53,7 @@ import geoveil as gv
 class Crashing(gv.Ledger):
     def store(self, charge, content):
         os._exit(9)
-gv.Session(np.zeros((3, 2)), ledger=Crashing(sys.argv[1]), subject="ann", label="walk").mean(rho="1e-6")
+gv.Locations(np.zeros((3, 2))).session(ledger=Crashing(sys.argv[1]), subject="ann", label="walk").mean(rho="1e-6")
 """
 
 
@@ -64,7 +64,7 @@ def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_hold
     ledger.create("ann", rho=1)
     ledger.close()
     assert subprocess.run([sys.executable, "-c", CRASHING, place], timeout=60, check=False).returncode == 9
-    release = gv.Session(np.zeros((3, 2)), ledger=ledger, subject="ann", label="walk").mean(rho="1e-6")
+    release = gv.Locations(np.zeros((3, 2))).session(ledger=ledger, subject="ann", label="walk").mean(rho="1e-6")
     assert ledger.verify([release.certificate()]) == 4
     assert ledger.spent("ann") == Decimal("2e-6")
 
@@ -102,9 +102,9 @@ def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: st
     """What they cost stays spent, their keys are never drawn again, and the history stays whole."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    labelled = gv.Session(WALK, ledger=ledger, subject="ann", label="walk")
+    labelled = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     kept = [labelled.mean(rho="1e-6"), labelled.center(rho="1e-6"), labelled.hull(rho="1e-6")]
-    loose = gv.Session(WALK, ledger=ledger, subject="ann").points(rho="1e-6")
+    loose = gv.Locations(WALK).session(ledger=ledger, subject="ann").points(rho="1e-6")
     with ledger._store.reading() as transaction:
         held = transaction.rows("SELECT number FROM geoveil_answers WHERE content IS NOT NULL ORDER BY number")
     assert [number for (number,) in held] == [release.entry.number for release in kept if release.entry]
@@ -189,7 +189,7 @@ def test_questions_tell_what_storing_cost(
     """A question whose answer could not be stored says what asking again costs, before and after the commit."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
-    session = gv.Session(WALK, ledger=ledger, subject="ann")
+    session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     store, record = Ledger._stored, Memory.record
 
     def full(*_: Any) -> None:

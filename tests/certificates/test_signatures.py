@@ -83,7 +83,7 @@ def is_valid(account: dict[str, Any]) -> bool:
 def check_every_field_is_covered() -> None:
     """A change of any field, an additional field and a missing one all break the signature of a real certificate."""
     frame = people()
-    account = signed(gv.points(frame, by="user", rho=1e-4, area=BAY).certificate(), KEY)
+    account = signed(gv.Locations(frame, person="user", area=BAY).points(rho=1e-4).certificate(), KEY)
     assert is_valid(account)
     paths = [*fields(account)]
     assert len(paths) > 40
@@ -244,9 +244,11 @@ def test_no_message_repeats_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
         lambda: gv.SigningKey.load(path, passphrase="wrong horse"),
         lambda: gv.SigningKey.load(key.public.save(tmp_path / "a.pub.pem")),
         lambda: gv.PublicKey.load(tmp_path / "plain.pem"),
-        lambda: gv.points(people(), rho=1e-4, area=BAY).to_file(tmp_path / "out.csv", sign=plain),
-        lambda: gv.points(people(), rho=1e-4, area=BAY).to_file(tmp_path / "out.csv", sign=encoded),
-        lambda: gv.points(people(), rho=1e-4, area=BAY).to_file(tmp_path / "out.csv", sign=tmp_path / "no.pem"),
+        lambda: gv.Locations(people(), area=BAY).points(rho=1e-4).to_file(tmp_path / "out.csv", sign=plain),
+        lambda: gv.Locations(people(), area=BAY).points(rho=1e-4).to_file(tmp_path / "out.csv", sign=encoded),
+        lambda: (
+            gv.Locations(people(), area=BAY).points(rho=1e-4).to_file(tmp_path / "out.csv", sign=tmp_path / "no.pem")
+        ),
     ):
         with pytest.raises((InvalidFile, InvalidParameter)) as refused:
             wrong()

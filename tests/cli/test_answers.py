@@ -58,7 +58,7 @@ def test_within_and_summary(run: Any, tmp_path: Path) -> None:
     assert [account["rho"] for account in told["certificates"]] == ["333.333333333333333333333333333"] * 2 + [
         "333.333333333333333333333333334"
     ]
-    shown = run("summary", "trips.csv", *LOCAL, "--rho", "1e3", "--by", "user")
+    shown = run("summary", "trips.csv", *LOCAL, "--rho", "1e3", "--person", "user")
     assert len(re.findall(r"^ u\d ", shown.out, re.MULTILINE)) == 3
     assert "ρ = 1000 per m²" in shown.out
 
@@ -68,7 +68,7 @@ def test_answers_across_the_antimeridian_are_no_complement(system: int, run: Any
     """Summaries and hulls of places in Fiji are shown from 179.9 to 180.1 degrees, also from its grid in metres."""
     fiji = geopandas.GeoSeries.from_xy([179.9, -179.9, 179.95], [-17.0, -17.1, -16.9], crs=4326).to_crs(system)
     fiji.to_file(tmp_path / "fiji.gpkg")
-    how = ["fiji.gpkg", "--local", "-17,180,100km", "--rho", "1"]
+    how = ["fiji.gpkg", "--area", "-17,180,100km", "--rho", "1"]
     told = json.loads(run("summary", *how, "--json").out)
     ring = told["answers"]["bounds"]["features"][0]["geometry"]["coordinates"][0]
     wide = max(at[0] for at in ring) - min(at[0] for at in ring)
@@ -90,13 +90,13 @@ def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatc
     """What is shown wraps on a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "60")
     lines = [
-        ["points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3"],
-        ["points", "trips.csv", "--by", "user", *LOCAL, "--rho", "1e-3", "--dry-run"],
+        ["points", "trips.csv", "-o", "out.csv", "--person", "user", *LOCAL, "--rho", "1e-3"],
+        ["points", "trips.csv", "--person", "user", *LOCAL, "--rho", "1e-3", "--dry-run"],
         ["nearest", "trips.csv", "--at", STATION, "-k", "3", "--locations", "50%", *LOCAL, "--rho", "1"],
-        ["summary", "trips.csv", "--by", "user", *LOCAL, "--rho", "1"],
+        ["summary", "trips.csv", "--person", "user", *LOCAL, "--rho", "1"],
         ["explain", "--rho", "5e-5", "--n", "1000"],
         ["plan", "points", "--n", "100", "--error", "500m"],
-        ["check", "trips.csv", "--by", "user", *LOCAL],
+        ["check", "trips.csv", "--person", "user", *LOCAL],
         ["convert-setting", "location-guard", "medium"],
         ["budget", "create", "b.db", "ann", "--rho", "1e-3"],
         ["budget", "show", "b.db"],
@@ -109,7 +109,16 @@ def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["10 min", "point", "user", "user, 10 min"])
+@pytest.mark.parametrize(
+    "protected",
+    [
+        ["--protect", "10 min"],
+        ["--protect", "point"],
+        ["--person", "user", "--together"],
+        ["--person", "user", "--together", "--protect", "10 min"],
+    ],
+    ids=" ".join,
+)
 @pytest.mark.parametrize(
     ("command", "questions"),
     [
@@ -120,9 +129,11 @@ def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatc
     ],
     ids=lambda given: given[0],
 )
-def test_dry_runs_foresee_the_error_for_a_unit(command: list[str], questions: list[str], unit: str, run: Any) -> None:
+def test_dry_runs_foresee_the_error_for_a_unit(
+    command: list[str], questions: list[str], protected: list[str], run: Any
+) -> None:
     """The budget of a dry run is that of the release, and its error but for what the plane stretches."""
-    asked = [command[0], "trips.csv", *command[1:], *LOCAL, "--rho", "1e-3", "--unit", unit, "--json"]
+    asked = [command[0], "trips.csv", *command[1:], *LOCAL, "--rho", "1e-3", *protected, "--json"]
     foreseen = json.loads(run(*asked, "--dry-run").out)
     told = json.loads(run(*asked).out)
     certificates = [told["certificate"]] if "certificate" in told else told["certificates"]
@@ -147,16 +158,24 @@ def test_messages_about_units_name_options(run: Any) -> None:
     """Columns of persons and times, lengths of time, and options that go together."""
     asked = ["hull", "trips.csv", *LOCAL, "--rho", "1e-3"]
     for more, said in (
-        (["--unit", "nobody"], "--unit nobody: there is no such column. The columns are"),
-        (["--by", "user", "--unit", "other"], "with --by: every person gets an answer of their own. Leave --by out"),
-        (["--unit", "1 day", "--time", "nobody"], "--time = 'nobody': must be times"),
+        (["--protect", "user"], '--protect = \'user\': must be a length of time such as "1 day", or "point"'),
+        (["--together"], "--together needs --person COLUMN"),
+        (
+            ["--person", "user", "--together", "--pseudonyms"],
+            "--pseudonyms needs --person COLUMN, and an answer for each",
+        ),
+        (["--person", "user", "--together", "--metric", "1"], "--person and --metric both say what is protected"),
+        (["--protect", "1 day", "--time", "nobody"], "--time = 'nobody': must be"),
         (["--thin", "60"], "--thin = '60': must be a length of time"),
-        (["--time", "time"], "--time goes with --thin, or with a length of time as --unit"),
-        (["--unit", "1 day", "--metric", "1"], "--unit and --metric both say what is protected"),
+        (["--time", "time"], "--time goes with --thin, or with a length of time as --protect"),
+        (["--protect", "1 day", "--metric", "1"], "--protect and --metric both say what is protected"),
     ):
         for dry in ([], ["--dry-run"]):
             refused = run(*asked, *more, *dry)
             assert refused.code in (2, 3)
             assert said in refused.err
-    crowd = run("points", "trips.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--unit", "user")
-    assert "Name the column of persons with --by." in crowd.err
+    for dry in ([], ["--dry-run"]):
+        refused = run(*asked, "--person", "nobody", *dry)
+        assert (refused.code, "--person" in refused.err, "time" in refused.err) == (2, True, True)
+    points = run("points", "trips.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--protect", "user")
+    assert "Leave --protect out to hide all points of a person together; --person names the persons." in points.err

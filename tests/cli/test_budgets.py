@@ -78,7 +78,7 @@ def test_people_without_budget_are_skipped_if_one_says_so(run: Any, tmp_path: Pa
     """With --short skip the others are released."""
     assert run("budget", "create", "b.db", "u0", "u1", "--rho", "1e-3").code == 0
     assert run("budget", "create", "b.db", "u2", "--rho", "1e-5").code == 0
-    asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--by", "user", "--ledger", "b.db", "--rho", "1e-4"]
+    asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--person", "user", "--ledger", "b.db", "--rho", "1e-4"]
     assert run(*asked).code == 4
     assert run(*asked, "--short", "skip").code == 0
     assert set(gv.load(tmp_path / "out.csv").by) == {"u0", "u1"}
@@ -168,14 +168,14 @@ def test_stored_answers_are_forgotten(run: Any) -> None:
 
 @pytest.mark.parametrize("question", ["points", "hull"])
 def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
-    """At those that would be charged, with --by too: who has none is refused, who has too little is told."""
+    """At those that would be charged, with --person too: who has none is refused, who has too little is told."""
     asked = [question, "trips.csv", *LOCAL, "--rho", "1e-4", "--dry-run", "--ledger", "b.db"]
     run("budget", "create", "b.db", "u0", "u1", "--rho", "1e-3")
     assert run(*asked).code == 2
-    assert "u2" in run(*asked, "--by", "user").err
+    assert "u2" in run(*asked, "--person", "user").err
     run("budget", "create", "b.db", "u2", "--rho", "1e-5")
-    assert "at least 0.00001 left; too little in 1 of them" in " ".join(run(*asked, "--by", "user").out.split())
-    told = json.loads(run(*asked, "--by", "user", "--json").out)
+    assert "at least 0.00001 left; too little in 1 of them" in " ".join(run(*asked, "--person", "user").out.split())
+    told = json.loads(run(*asked, "--person", "user", "--json").out)
     assert (told["remaining"], told["too_little"]) == ("0.00001", ["u2"])
     assert "u2 has 0.00001 left, which is not enough" in run(*asked, "--subject", "u2").out
     assert json.loads(run(*asked, "--subject", "u0", "--json").out)["too_little"] == []
@@ -199,10 +199,10 @@ def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPa
 
 def test_accounts_have_units(run: Any) -> None:
     """The unit is told when an account is opened, in tables and statements; new totals are for the same unit."""
-    assert "hidden at 75% within any day" in " ".join(run(*_CREATE, "ann", "--unit", "1 day").out.split())
-    assert "at any single point" in run(*_CREATE, "bob", "--unit", "point").out
+    assert "hidden at 75% within any day" in " ".join(run(*_CREATE, "ann", "--protect", "1 day").out.split())
+    assert "at any single point" in run(*_CREATE, "bob", "--protect", "point").out
     assert run(*_CREATE, "eve").code == 0
-    assert "--unit = 'user': must be a length of time" in run(*_CREATE, "dan", "--unit", "user").err
+    assert "--protect = 'user': must be a length of time" in run(*_CREATE, "dan", "--protect", "user").err
     lines = json.loads(run("budget", "show", "b.db", "--json").out)
     assert [line["protects"] for line in lines] == ["any day", "each point", "all points"]
     assert "protects" in run("budget", "show", "b.db").out
@@ -217,25 +217,25 @@ def test_accounts_have_units(run: Any) -> None:
 
 def test_dry_runs_know_what_accounts_protect(run: Any) -> None:
     """A larger unit costs an account no more than its budget; a smaller one is priced with the data."""
-    for name, unit in (("all", []), ("day", ["--unit", "1 day"])):
+    for name, unit in (("all", []), ("day", ["--protect", "1 day"])):
         assert run(*_CREATE, name, *unit).code == 0
     asked = ["hull", "trips.csv", *LOCAL, "--dry-run", "--ledger", "b.db"]
     assert "not enough" not in run(*asked, "--rho", "1e-3", "--subject", "day").out
     assert "not enough" in run(*asked, "--rho", "2e-3", "--subject", "day").out
-    words = " ".join(run(*asked, "--rho", "1e-3", "--subject", "all", "--unit", "1 day").out.split())
+    words = " ".join(run(*asked, "--rho", "1e-3", "--subject", "all", "--protect", "1 day").out.split())
     assert "it is for all of a person's locations, and the release computes its cost" in words
     asked[0] = "points"
-    words = " ".join(run(*asked, "--rho", "1e-3", "--subject", "all", "--unit", "1 day").out.split())
+    words = " ".join(run(*asked, "--rho", "1e-3", "--subject", "all", "--protect", "1 day").out.split())
     assert "a file for a smaller unit is refused" in words
-    released = run(*asked[:4], "-o", "out.csv", *asked[5:], "--rho", "1e-3", "--subject", "all", "--unit", "1 day")
+    released = run(*asked[:4], "-o", "out.csv", *asked[5:], "--rho", "1e-3", "--subject", "all", "--protect", "1 day")
     assert (released.code, "is not known" in released.err) == (2, True)
 
 
 def test_each_person_of_a_crowd_is_charged(run: Any) -> None:
-    """One answer about all persons, whose column --unit names, charges the account of each."""
+    """One answer about all persons, whose column --person names, charges the account of each."""
     named = sorted(people()["user"].unique())
     assert run("budget", "create", "b.db", *named, "--rho", "1e-3").code == 0
-    asked = ["hull", "trips.csv", *LOCAL, "--rho", "4e-4", "--unit", "user", "--ledger", "b.db"]
+    asked = ["hull", "trips.csv", *LOCAL, "--rho", "4e-4", "--person", "user", "--together", "--ledger", "b.db"]
     assert f"each of {len(named)} accounts has at least 0.001 left" in " ".join(run(*asked, "--dry-run").out.split())
     assert run(*asked).code == 0
     spent = {line["subject"]: line["spent"] for line in json.loads(run("budget", "show", "b.db", "--json").out)}

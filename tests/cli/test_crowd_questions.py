@@ -14,7 +14,7 @@ import pytest
 import geoveil as gv
 from tests.release.test_crowd_release import districts, frame
 
-AREA = ["--local", "37.77,-122.42,20km", "--hide", "200m"]
+AREA = ["--area", "37.77,-122.42,20km", "--hide", "200m"]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_heat_map_is_written_and_described(run: Any, folder: Path) -> None:
     """The map is written with its certificate, and the terminal says what it holds."""
     target = folder / "heat.gpkg"
-    done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", "--unit", "user", *AREA, "-o", str(target))
+    done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", "--person", "user", *AREA, "-o", str(target))
     assert done.code == 0, done.err
     assert "8 by 8 cells; 0 persons elsewhere." in done.out
     assert "50 persons" in done.out
@@ -46,7 +46,7 @@ def test_a_heat_map_is_written_and_described(run: Any, folder: Path) -> None:
 
 def test_slices_as_json(run: Any, folder: Path) -> None:
     """JSON has a row for each cell of each slice, and the certificate."""
-    how = ["--cell", "10km", "--unit", "user, 1 day", "--every", "hour of day", "--json"]
+    how = ["--cell", "10km", "--person", "user", "--protect", "1 day", "--every", "hour of day", "--json"]
     done = run("heatmap", str(folder / "points.csv"), *how, *AREA)
     assert done.code == 0, done.err
     told = json.loads(done.out)
@@ -57,7 +57,7 @@ def test_slices_as_json(run: Any, folder: Path) -> None:
 
 def test_counts_have_the_names_of_regions(run: Any, folder: Path) -> None:
     """--name is the column of the regions' names, which are those of the rows."""
-    how = ["--regions", str(folder / "districts.geojson"), "--unit", "user"]
+    how = ["--regions", str(folder / "districts.geojson"), "--person", "user"]
     target = folder / "counts.csv"
     done = run("counts", str(folder / "points.csv"), *how, "--name", "district", *AREA, "-o", str(target))
     assert done.code == 0, done.err
@@ -77,7 +77,7 @@ def test_counts_have_the_names_of_regions(run: Any, folder: Path) -> None:
 def test_flows_of_rows_and_of_labelled_trips(file: str, run: Any, folder: Path) -> None:
     """Trips are rows with two places, or the points with one label."""
     trip = ["--trip", "trip", "--where", "user >= 0"] if file == "points.csv" else []
-    how = ["--cell", "10km", "--unit", "user", *trip, "-o", str(folder / "flows.csv")]
+    how = ["--cell", "10km", "--person", "user", *trip, "-o", str(folder / "flows.csv")]
     done = run("flows", str(folder / file), *how, *AREA)
     assert done.code == 0, done.err
     flows = pd.read_csv(folder / "flows.csv")
@@ -89,21 +89,31 @@ def test_a_ledger_is_charged_for_everybody(run: Any, folder: Path) -> None:
     """Each user's account pays once for the whole map."""
     ledger = gv.Ledger(folder / "budget.db")
     ledger.create(*map(str, range(50)), rho=1e-3)
-    how = ["--cell", "5km", "--unit", "user", "--ledger", str(folder / "budget.db")]
+    how = ["--cell", "5km", "--person", "user", "--ledger", str(folder / "budget.db")]
     done = run("heatmap", str(folder / "points.csv"), *how, *AREA[:2], "--rho", "1e-4")
     assert done.code == 0, done.err
     assert {str(left) for left in ledger.balances([*map(str, range(50))]).values()} == {"0.0009"}
 
 
+def test_trips_charge_a_ledger(run: Any, folder: Path) -> None:
+    """Flows of labelled trips charge each user's account, as those of rows do."""
+    with gv.Ledger(folder / "budget.db") as ledger:
+        ledger.create(*map(str, range(50)), rho=1e-3)
+        how = ["--cell", "10km", "--person", "user", "--trip", "trip", "--ledger", str(folder / "budget.db")]
+        done = run("flows", str(folder / "points.csv"), *how, *AREA[:2], "--rho", "1e-4")
+        assert done.code == 0, done.err
+        assert {str(left) for left in ledger.balances([*map(str, range(50))]).values()} == {"0.0009"}
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["heatmap", "points.csv", "--unit", "user"], "--cell"),
-        (["counts", "points.csv", "--unit", "user"], "--regions"),
-        (["flows", "points.csv", "--unit", "user"], "--regions"),
-        (["flows", "points.csv", "--cell", "10km", "--unit", "user"], "--trip"),
-        (["heatmap", "points.csv", "--cell", "5km", "--unit", "user", "--bandwidth", "900km"], "bandwidth"),
-        (["heatmap", "points.csv", "--cell", "5km", "--unit", "user", "--every", "noon"], "every"),
+        (["heatmap", "points.csv", "--person", "user"], "--cell"),
+        (["counts", "points.csv", "--person", "user"], "--regions"),
+        (["flows", "points.csv", "--person", "user"], "--regions"),
+        (["flows", "points.csv", "--cell", "10km", "--person", "user"], "--trip"),
+        (["heatmap", "points.csv", "--cell", "5km", "--person", "user", "--bandwidth", "900km"], "bandwidth"),
+        (["heatmap", "points.csv", "--cell", "5km", "--person", "user", "--every", "noon"], "every"),
     ],
 )
 def test_what_is_missing_is_named(command: list[str], said: str, run: Any, folder: Path) -> None:
@@ -115,7 +125,7 @@ def test_what_is_missing_is_named(command: list[str], said: str, run: Any, folde
 
 
 def test_points_without_a_unit_are_one_persons(run: Any, folder: Path) -> None:
-    """Without --unit all points are taken as one person's, and a note says so."""
+    """Without --person all points are taken as one person's, and a note says so."""
     done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", *AREA)
     assert done.code == 0, done.err
     assert "All points are taken as one person's" in done.err

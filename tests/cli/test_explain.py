@@ -53,7 +53,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     table.loc[7, ["latitude", "longitude"]] = 0.0
     table.loc[9, ["latitude", "longitude"]] = None
     table.to_csv(tmp_path / "odd.csv", index=False)
-    told = json.loads(run("check", "odd.csv", "--by", "user", "--json").out)
+    told = json.loads(run("check", "odd.csv", "--person", "user", "--json").out)
     words = "\n".join(finding["what"] for finding in told["findings"])
     assert not told["ready"]
     for expected in (
@@ -77,7 +77,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     bad = run("check", "odd.csv", *LOCAL)
     assert bad.code == 3
     assert "Not ready yet: first correct what is marked with stop." in bad.out
-    assert run("check", "trips.csv", "--by", "nobody").code == 3
+    assert run("check", "trips.csv", "--person", "nobody").code == 3
 
 
 def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path: Path) -> None:
@@ -155,16 +155,16 @@ def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
 def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) -> None:
     """The command is what was typed and what is missing; it runs, and guesses are called guesses."""
     told = json.loads(run("check", "trips.csv", "--json").out)
-    command = 'geoveil points trips.csv -o released.csv --area "San Francisco" --by user --privacy low'
+    command = 'geoveil points trips.csv -o released.csv --area "San Francisco" --person user --privacy low'
     assert told["next"] == command
     assert not told["ready"]
     words = run("check", "trips.csv").out
     assert "Not ready" not in words
-    assert "--by user is a guess" in " ".join(words.split())
+    assert "--person user is a guess" in " ".join(words.split())
     assert run(*shlex.split(command)[1:]).code == 0
-    ready = json.loads(run("check", "trips.csv", "--by", "user", *LOCAL, "--json").out)
-    assert ready["next"] == f"geoveil points trips.csv --by user {' '.join(LOCAL)} -o released.csv --privacy low"
-    assert json.loads(run("check", "trips.csv", "--by", "nobody", "--json").out)["next"] is None
+    ready = json.loads(run("check", "trips.csv", "--person", "user", *LOCAL, "--json").out)
+    assert ready["next"] == f"geoveil points trips.csv --person user {' '.join(LOCAL)} -o released.csv --privacy low"
+    assert json.loads(run("check", "trips.csv", "--person", "nobody", "--json").out)["next"] is None
     (tmp_path / "holes.csv").write_text("lat,lon\n37.77,-122.42\n,\n")
     assert " --missing drop" in json.loads(run("check", "holes.csv", *LOCAL, "--json").out)["next"]
 
@@ -174,10 +174,10 @@ def test_check_proposes_only_columns_that_name_everyone(run: Any, tmp_path: Path
     rows = ["user,device_id,lat,lon", "ann,1,37.77,-122.42", ",2,37.78,-122.43"]
     (tmp_path / "gaps.csv").write_text("\n".join(rows))
     command = json.loads(run("check", "gaps.csv", "--json").out)["next"]
-    assert "--by device_id" in command
+    assert "--person device_id" in command
     assert run(*shlex.split(command)[1:]).code == 0
     (tmp_path / "gaps.csv").write_text("\n".join(row.replace(",1,", ",,") for row in rows))
-    assert "--by" not in json.loads(run("check", "gaps.csv", "--json").out)["next"]
+    assert "--person" not in json.loads(run("check", "gaps.csv", "--json").out)["next"]
 
 
 def test_check_tells_of_rows_that_cannot_be_read(run: Any, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_check_proposes_an_area_for_web_mercator_and_none_for_unknown_systems(ru
 
 def test_an_area_that_is_too_wide_says_what_exists(run: Any) -> None:
     """The largest radius, parts of a country, and releasing the data part by part."""
-    wide = run("points", "trips.csv", "-o", "o.csv", "--rho", "1", "--local", "0,0,5000km")
+    wide = run("points", "trips.csv", "-o", "o.csv", "--rho", "1", "--area", "0,0,5000km")
     assert "at most 3000 km, the radius of the largest area" in wide.err
     assert "part by part, each with its own area and --outside drop" in wide.err
     assert (
@@ -211,7 +211,7 @@ def test_an_area_that_is_too_wide_says_what_exists(run: Any) -> None:
         in run("points", "trips.csv", "-o", "o.csv", "--rho", "1", "--area", "Russia").err
     )
     none = run("points", "trips.csv", "-o", "o.csv", "--rho", "1")
-    assert "--area 'San Francisco', by --local LAT,LON,RADIUS" in none.err
+    assert "--area 'San Francisco', by --area LAT,LON,RADIUS" in none.err
     assert "'geoveil check FILE' proposes an area, and looks at the data" in none.err
 
 
@@ -275,11 +275,14 @@ def test_a_plan_takes_an_error_or_a_budget(run: Any) -> None:
         ("", "Neither an error nor a budget was given"),
         ("--error 5m --rho 1", "--error asks for the budget that an error needs, and --rho"),
         ("--error 5m --chance 60%", "--chance goes with --hide"),
-        ("--rho 1 --unit user", "--unit = 'user': must be a length of time such as '1 day', or 'point'"),
-        ("--error 5m --unit user", "--unit = 'user': must be a length of time"),
-        ("--rho 1 --unit '1 day'", "--largest = None: must be a number of points"),
-        ("--rho 1 --metric 1 --unit '1 day' --largest 5", "--unit and --metric both say what is protected"),
-        ("--error 5m --metric 1 --unit '1 day' --largest 5", "--metric = '1': must be left out if --unit is given"),
+        ("--rho 1 --protect user", '--protect = \'user\': must be a length of time such as "1 day", or "point"'),
+        ("--error 5m --protect user", "--protect = 'user': must be a length of time"),
+        ("--rho 1 --protect '1 day'", "--largest = None: must be a number of points"),
+        ("--rho 1 --metric 1 --protect '1 day' --largest 5", "--protect and --metric both say what is protected"),
+        (
+            "--error 5m --metric 1 --protect '1 day' --largest 5",
+            "--metric = '1': must be left out if --protect is given",
+        ),
         ("--rho 1 --every often", "--every = 'often': must be a length of time"),
     ):
         refused = run("plan", "mean", "--n", "100", *shlex.split(wrong))
@@ -289,14 +292,14 @@ def test_a_plan_takes_an_error_or_a_budget(run: Any) -> None:
 
 def test_a_budget_for_a_unit_is_explained(run: Any) -> None:
     """What it protects, in words; a length of time needs the time between two points."""
-    asked = ["explain", "--hide", "100m", "--n", "500", "--unit", "1 hour"]
-    assert "--unit '1 hour' needs --every" in run(*asked).err
+    asked = ["explain", "--hide", "100m", "--n", "500", "--protect", "1 hour"]
+    assert "--protect '1 hour' needs --every" in run(*asked).err
     words = " ".join(run(*asked, "--every", "30s").out.split())
     assert "100 m hidden at 75% within any hour" in words
     assert "It protects any hour of a person's movements." in words
     told = json.loads(run(*asked, "--every", "30s", "--json").out)
     assert told["error_95"]["points"] == told["units"]["points"]["1 hour"]
-    assert "at any single point" in run("explain", "--hide", "100m", "--unit", "point").out
+    assert "at any single point" in run("explain", "--hide", "100m", "--protect", "point").out
 
 
 def trips_every(minutes: int, days: int, path: Path) -> None:
@@ -312,10 +315,15 @@ def trips_every(minutes: int, days: int, path: Path) -> None:
 def test_check_compares_the_noise_of_units(run: Any, tmp_path: Path) -> None:
     """The radii of the typical person are those of releases with these options, thinned or not."""
     trips_every(5, 6, tmp_path / "often.csv")
-    asked = ["often.csv", "--by", "user", *LOCAL]
+    asked = ["often.csv", "--person", "user", *LOCAL]
     noise = json.loads(run("check", *asked, "--json").out)["noise"]
     assert (noise["points"], noise["thin"], noise["thinned"]) == (3 * 288, "10 minutes", 3 * 144)
-    options = {"inf": [], "1 day": ["--unit", "1 day"], "1 hour": ["--unit", "1 hour"], "1": ["--unit", "point"]}
+    options = {
+        "inf": [],
+        "1 day": ["--protect", "1 day"],
+        "1 hour": ["--protect", "1 hour"],
+        "1": ["--protect", "point"],
+    }
     for thin, radii in ([], noise["radius_95"]), (["--thin", noise["thin"]], noise["radius_95_thinned"]):
         for name, unit in options.items():
             assert run("points", *asked, "-o", "out.csv", "--overwrite", "--privacy", "low", *unit, *thin).code == 0
@@ -324,21 +332,21 @@ def test_check_compares_the_noise_of_units(run: Any, tmp_path: Path) -> None:
             assert largest == pytest.approx(radii[name], rel=1e-3)
     words = " ".join(run("check", *asked).out.split())
     assert "A typical person has 864 points: with --privacy low, noise moves 95% of points by at most" in words
-    assert "for any hour (--unit '1 hour')" in words
+    assert "for any hour (--protect '1 hour')" in words
     assert "(--thin '10 minutes'), 432 points:" in words
 
 
 def test_check_takes_the_budget_and_the_unit_of_the_release(run: Any, tmp_path: Path) -> None:
     """They are in the command that it ends with, and half the distance has half the noise."""
     trips_every(5, 6, tmp_path / "often.csv")
-    asked = ["check", "often.csv", "--by", "user", *LOCAL, "--json"]
+    asked = ["check", "often.csv", "--person", "user", *LOCAL, "--json"]
     low = json.loads(run(*asked).out)
-    half = json.loads(run(*asked, "--hide", "50m", "--unit", "1 day").out)
+    half = json.loads(run(*asked, "--hide", "50m", "--protect", "1 day").out)
     assert half["noise"]["radius_95"]["1 hour"] == pytest.approx(low["noise"]["radius_95"]["1 hour"] / 2, rel=1e-4)
-    assert half["next"].endswith("--hide 50m --unit '1 day' -o released.csv")
+    assert half["next"].endswith("--hide 50m --protect '1 day' -o released.csv")
     assert "with this budget" in json.dumps(half["findings"])
     assert run(*shlex.split(half["next"])[1:]).code == 0
-    assert "--unit = 'user': must be" in run("check", "often.csv", *LOCAL, "--unit", "user").err
+    assert "--protect = 'user': must be" in run("check", "often.csv", *LOCAL, "--protect", "user").err
 
 
 def test_check_compares_no_units_without_times_or_persons(run: Any, tmp_path: Path) -> None:
@@ -346,9 +354,9 @@ def test_check_compares_no_units_without_times_or_persons(run: Any, tmp_path: Pa
     table = pd.read_csv(tmp_path / "trips.csv")
     table.drop(columns="time").to_csv(tmp_path / "untimed.csv", index=False)
     table.drop_duplicates("user").to_csv(tmp_path / "single.csv", index=False)
-    assert "noise" not in json.loads(run("check", "untimed.csv", "--by", "user", *LOCAL, "--json").out)
+    assert "noise" not in json.loads(run("check", "untimed.csv", "--person", "user", *LOCAL, "--json").out)
     assert "noise" not in json.loads(run("check", "trips.csv", *LOCAL, "--json").out)
-    assert "noise" not in json.loads(run("check", "single.csv", "--by", "user", *LOCAL, "--json").out)
+    assert "noise" not in json.loads(run("check", "single.csv", "--person", "user", *LOCAL, "--json").out)
     table.loc[3, "time"] = None
     table.to_csv(tmp_path / "holes.csv", index=False)
-    assert json.loads(run("check", "holes.csv", "--by", "user", *LOCAL, "--json").out)["ready"]
+    assert json.loads(run("check", "holes.csv", "--person", "user", *LOCAL, "--json").out)["ready"]

@@ -38,10 +38,10 @@ def test_a_distance_alone_is_hidden_75_percent_of_the_time(run: Any) -> None:
     """`--hide 200m` and `hiding(distance=200)` have the chance of 75%."""
     assert gv.CGP.hiding(distance=200) == gv.CGP.hiding(distance=200, chance=0.75)
     assert gv.GP.hiding(distance=200) == gv.GP.hiding(distance=200, chance=0.75)
-    ran = run("points", "trips.csv", *LOCAL, "--by", "user", "--hide", "200 m", "--dry-run")
+    ran = run("points", "trips.csv", *LOCAL, "--person", "user", "--hide", "200 m", "--dry-run")
     assert ran.code == 0
     assert str(gv.CGP.hiding(distance=200)) in " ".join(ran.out.split())
-    other = run("points", "trips.csv", *LOCAL, "--by", "user", "--hide", "200m", "--chance", "60%", "--dry-run")
+    other = run("points", "trips.csv", *LOCAL, "--person", "user", "--hide", "200m", "--chance", "60%", "--dry-run")
     assert str(gv.CGP.hiding(distance=200, chance=0.6)) in " ".join(other.out.split())
 
 

@@ -25,63 +25,65 @@ BAD = {
     "two budgets": (2, "points trips.csv -o o.csv --rho 1 --epsilon 1"),
     "half a meaning": (2, "points trips.csv -o o.csv --rho 1e-4 --chance 75%"),
     "no such length": (2, "points trips.csv -o o.csv --hide 200parsec --chance 75%"),
-    "a chance of a coin": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --hide 200m --chance 50%"),
-    "a negative budget": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --rho -1"),
-    "a budget that is no number": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --rho much"),
-    "no output": (2, "points trips.csv --local 37.77,-122.42,50km --rho 1"),
-    "two areas": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --area 32610 --rho 1"),
+    "a chance of a coin": (2, "points trips.csv -o o.csv --area 37.77,-122.42,50km --hide 200m --chance 50%"),
+    "a negative budget": (2, "points trips.csv -o o.csv --area 37.77,-122.42,50km --rho -1"),
+    "a budget that is no number": (2, "points trips.csv -o o.csv --area 37.77,-122.42,50km --rho much"),
+    "no output": (2, "points trips.csv --area 37.77,-122.42,50km --rho 1"),
     "truth without a report": (2, "points trips.csv -o o.csv --rho 1 --with-truth"),
     "a subject without a ledger": (2, "points trips.csv -o o.csv --rho 1 --subject ann"),
-    "json into a pipe": (2, "points trips.csv -o - --json --rho 1 --local 37.77,-122.42,50km"),
+    "json into a pipe": (2, "points trips.csv -o - --json --rho 1 --area 37.77,-122.42,50km"),
     "a format of a file": (2, "points trips.csv -o o.csv --format csv --rho 1"),
-    "no such column": (2, "points trips.csv -o o.csv --by nobody --local 37.77,-122.42,50km --rho 1"),
-    "no such column to ask by": (2, "hull trips.csv --by nobody --local 37.77,-122.42,50km --rho 1 --dry-run"),
-    "another format": (2, "points trips.csv -o o.gpx --local 37.77,-122.42,50km --rho 1"),
-    "too many neighbours": (2, "nearest trips.csv --at 37.77,-122.42 -k 1000 --local 37.77,-122.42,50km --rho 1"),
-    "a report of rows": (2, "nearest trips.csv --at 37,-122 -k 1 --local 37.77,-122.42,50km --rho 1 --report m.html"),
-    "two reports": (2, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --report m.html --report m.png"),
-    "a report of no format": (2, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --report m.docx"),
-    "smoothing Laplace noise": (2, "points trips.csv -o o.csv --local 37.77,-122.42,50km --epsilon 1 --smooth car"),
+    "no such column": (2, "points trips.csv -o o.csv --person nobody --area 37.77,-122.42,50km --rho 1"),
+    "no such column to ask by": (2, "hull trips.csv --person nobody --area 37.77,-122.42,50km --rho 1 --dry-run"),
+    "another format": (2, "points trips.csv -o o.gpx --area 37.77,-122.42,50km --rho 1"),
+    "too many neighbours": (2, "nearest trips.csv --at 37.77,-122.42 -k 1000 --area 37.77,-122.42,50km --rho 1"),
+    "a report of rows": (2, "nearest trips.csv --at 37,-122 -k 1 --area 37.77,-122.42,50km --rho 1 --report m.html"),
+    "two reports": (2, "hull trips.csv --area 37.77,-122.42,50km --rho 1 --report m.html --report m.png"),
+    "a report of no format": (2, "hull trips.csv --area 37.77,-122.42,50km --rho 1 --report m.docx"),
+    "smoothing Laplace noise": (2, "points trips.csv -o o.csv --area 37.77,-122.42,50km --epsilon 1 --smooth car"),
     "no such command": (2, "pints trips.csv"),
     "no such file": (3, "points nothing.csv -o o.csv --rho 1"),
     "degrees": (3, "points trips.csv -o o.csv --rho 1"),
     "Mercator": (2, "points trips.csv -o o.csv --rho 1 --area 3857"),
     "no such region": (2, "points trips.csv -o o.csv --rho 1 --area Brigadoon"),
-    "another place": (3, "points trips.csv -o o.csv --rho 1 --local 52.5,13.4,50km"),
-    "no folder": (3, "points trips.csv -o nowhere/o.csv --rho 1 --local 37.77,-122.42,50km"),
+    "another place": (3, "points trips.csv -o o.csv --rho 1 --area 52.5,13.4,50km"),
+    "no folder": (3, "points trips.csv -o nowhere/o.csv --rho 1 --area 37.77,-122.42,50km"),
     "no ledger": (5, "budget show nothing.db"),
-    "no such ledger": (5, "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db --subject nobody"),
-    "a place in China": (2, "nearest trips.csv --at 37.77,122.42 -k 1 --local 37.77,-122.42,50km --rho 1"),
-    "an answer over the data": (2, "hull trips.csv -o trips.csv --local 37.77,-122.42,50km --rho 1"),
+    "no such ledger": (5, "hull trips.csv --area 37.77,-122.42,50km --rho 1 --ledger l.db --subject nobody"),
+    "a place in China": (2, "nearest trips.csv --at 37.77,122.42 -k 1 --area 37.77,-122.42,50km --rho 1"),
+    "an answer over the data": (2, "hull trips.csv -o trips.csv --area 37.77,-122.42,50km --rho 1"),
     "a certificate over the data": (
         2,
-        "points trips.csv -o o.csv --certificate trips.csv --local 37.77,-122.42,50km --rho 1",
+        "points trips.csv -o o.csv --certificate trips.csv --area 37.77,-122.42,50km --rho 1",
     ),
     "neighbours of no number": (2, "plan nearest --n 10 --error 300m"),
-    "too large an area": (2, "points trips.csv -o o.csv --local 37.77,-122.42,6000km --rho 1"),
+    "too large an area": (2, "points trips.csv -o o.csv --area 37.77,-122.42,6000km --rho 1"),
     "no geohash": (2, "convert-setting geohash 13"),
     "no setting": (2, "convert-setting location-guard huge"),
 }
 
 
 NAMED = {
-    "the row of a file": ("hull trips.csv --local 52.5,13.4,50km --rho 1", "trips.csv, row 1 = "),
+    "the row of a file": ("hull trips.csv --area 52.5,13.4,50km --rho 1", "trips.csv, row 1 = "),
     "a row after one that was removed": (
-        "hull gaps.csv --local 37.77,-122.42,50km --rho 1 --missing drop",
+        "hull gaps.csv --area 37.77,-122.42,50km --rho 1 --missing drop",
         "gaps.csv, row 3 = ",
     ),
     "a column of coordinates": (
-        "points trips.csv -o o.csv --lat north --x east --crs 4326 --local 37.77,-122.42,50km --rho 1",
+        "points trips.csv -o o.csv --lat north --x east --crs 4326 --area 37.77,-122.42,50km --rho 1",
         "--lat = 'north': ",
     ),
     "the account to charge": (
-        "hull trips.csv --local 37.77,-122.42,50km --rho 1 --ledger l.db",
-        "--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.",
+        "hull trips.csv --area 37.77,-122.42,50km --rho 1 --ledger l.db",
+        "--ledger needs the accounts to charge: give --subject NAME or --person COLUMN.",
     ),
     "how people move": (
         "smooth out.csv -o o.csv",
         "Say with --motion how people move: walking, cycling, car or taxi.",
     ),
+    "the column of persons": ("points trips.csv --by user", "No such option '--by'. It is called --person."),
+    "what is protected": ("hull trips.csv --unit user", "No such option '--unit'. It is called --protect."),
+    "where the data is": ("plan mean --n 1 --local 1,2,3km", "No such option '--local'. It is called --area."),
     "an option of another library": ("points trips.csv --sep ;", "No such option '--sep'. It is called --delimiter."),
     "an area that is no coordinate system": ("points trips.csv -o o.csv --rho 1 --crs Germany", "--crs = 'Germany': "),
 }
@@ -259,7 +261,7 @@ def test_messages_are_sentences(run: Any, tmp_path: Path) -> None:
     )
     assert "at most 75% of the time" in words
     (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\n")
-    said = " ".join(run("check", "one.csv", "--by", "user", *LOCAL).out.split())
+    said = " ".join(run("check", "one.csv", "--person", "user", *LOCAL).out.split())
     assert "1 row with a location, 1 point." in said
     assert "1 person with 1 row." in said
     assert "the columns 'lon' and 'lat'" in said

@@ -119,7 +119,7 @@ def test_shells_complete_commands_and_options(tmp_path: Path) -> None:
     assert "_GEOVEIL_COMPLETE" in shell("geoveil completion bash", tmp_path).out
     for words, at, expected in (
         ("geoveil po", 1, "points"),
-        ("geoveil points --by", 2, "--by"),
+        ("geoveil points --person", 2, "--person"),
         ("geoveil points --privacy m", 3, "medium"),
     ):
         done = shell(f"_GEOVEIL_COMPLETE=bash_complete COMP_WORDS='{words}' COMP_CWORD={at} geoveil", tmp_path)

@@ -17,7 +17,7 @@ from geoveil.errors import GeoveilWarning
 from geoveil.release_record import ReleaseRecord
 from tests.command_line import LOCAL
 
-LINE = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--by", "user", *LOCAL, "--rho", "1e-4"]
+LINE = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-4"]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_second_release_says_that_budgets_add_up(run: Any, record: Path) -> No
     assert second.code == 0
     assert "trips.csv was released 1 time before" in second.err
     assert "ρ = 0.0002" in second.err
-    third = run("summary", "trips.csv", "--by", "user", *LOCAL, "--rho", "1e-4")
+    third = run("summary", "trips.csv", "--person", "user", *LOCAL, "--rho", "1e-4")
     assert "released 2 times before" in third.err
     assert "ρ = 0.0003" in third.err
 
@@ -62,7 +62,7 @@ def test_other_guarantees_are_mentioned(run: Any, record: Path) -> None:
 def test_a_ledger_keeps_account_itself(run: Any, record: Path) -> None:
     """With one nothing is said, but the release is recorded."""
     run("budget", "create", "b.db", "all", "--rho", "1")
-    line = [part for part in LINE if part not in ("--by", "user")]
+    line = [part for part in LINE if part not in ("--person", "user")]
     run(*line)
     charged = run(*line, "--ledger", "b.db", "--subject", "all")
     assert charged.code == 0, charged.err
@@ -117,7 +117,7 @@ def test_functions_keep_no_record(record: Path, tmp_path: Path) -> None:
     """Only the command line does, and not for a dry run."""
     (tmp_path / "t.csv").write_text("lat,lon\n37.7,-122.4\n")
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    gv.points_file(tmp_path / "t.csv", tmp_path / "o.csv", rho=1e-4, area=area)
+    gv.Locations(tmp_path / "t.csv", area=area).points(to=tmp_path / "o.csv", rho=1e-4)
     assert not record.exists()
 
 
@@ -144,31 +144,31 @@ def test_a_release_that_loses_nearly_everything_says_so_first(run: Any, tmp_path
     assert ran.code == 0
     said = ran.err
     assert "Nearly everything would be lost" in said
-    assert all(option in said for option in ("--by", "--smooth", "'geoveil hull'", "one a minute"))
-    assert "lost" not in run(*TRACK, "--by", "who").err
+    assert all(option in said for option in ("--person", "--smooth", "'geoveil hull'", "one a minute"))
+    assert "lost" not in run(*TRACK, "--person", "who").err
 
 
 def test_points_of_one_person_are_told_where_the_area_is_wide(run: Any, tmp_path: Path) -> None:
     """Noise is small beside the area, but many times that of one point."""
     _track(tmp_path)
-    ran = run("points", "track.csv", "-o", "o.csv", "--local", "37.77,-122.42,1000km", "--rho", "5e-5")
+    ran = run("points", "track.csv", "-o", "o.csv", "--area", "37.77,-122.42,1000km", "--rho", "5e-5")
     assert "All 10,000 points belong to one person" in ran.err
 
 
 def test_many_points_of_each_person_are_told_and_not_asked_about(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --by, persons with a thousand points are told of their noise, and those with twenty are not."""
+    """With --person, persons with a thousand points are told of their noise, and those with twenty are not."""
     from geoveil.cli import terminal
 
     monkeypatch.setattr(terminal, "interactive", lambda: True)
     rows = [f"{37.7 + i * 1e-5:.6f},-122.45,{i % 2},{i % 100}" for i in range(2000)]
     (tmp_path / "track.csv").write_text("lat,lon,who,trip\n" + "\n".join(rows) + "\n")
-    ran = run(*TRACK, "--by", "who")
+    ran = run(*TRACK, "--person", "who")
     assert ran.code == 0
     assert "those of a person with 1,000 points" in " ".join(ran.err.split())
-    assert "--by" not in ran.err
-    assert "share" not in run(*TRACK, "--by", "trip").err
+    assert "--person" not in ran.err
+    assert "share" not in run(*TRACK, "--person", "trip").err
 
 
 def test_someone_at_a_terminal_is_asked(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,14 +221,14 @@ def test_a_pipe_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python_warns_or_asks(tmp_path: Path) -> None:
     """A warning by default; with confirm= the texts, before anything is released."""
     path, area = _track(tmp_path), gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    with pytest.warns(GeoveilWarning, match=r"Nearly everything would be lost.*by="):
-        gv.points_file(path, tmp_path / "o.csv", rho=5e-5, area=area)
+    with pytest.warns(GeoveilWarning, match=r"Nearly everything would be lost.*person="):
+        gv.Locations(path, area=area).points(to=tmp_path / "o.csv", rho=5e-5)
 
     def stop(concerns: Any) -> None:
         raise RuntimeError(" ".join(map(str, concerns)))
 
     with pytest.raises(RuntimeError, match="Nearly everything"):
-        gv.points_file(path, tmp_path / "p.csv", rho=5e-5, area=area, confirm=stop)
+        gv.Locations(path, area=area, confirm=stop).points(to=tmp_path / "p.csv", rho=5e-5)
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -239,8 +239,8 @@ def test_the_concern_depends_on_public_facts_alone(tmp_path: Path) -> None:
     for shift in (0.0, 0.2):
         rows = [f"{37.6 + shift + i * 1e-6},{-122.4}" for i in range(5000)]
         (tmp_path / "t.csv").write_text("lat,lon\n" + "\n".join(rows) + "\n")
-        gv.points_file(
-            tmp_path / "t.csv", tmp_path / "o.csv", overwrite=True, rho=1e-5, area=area, confirm=texts.append
+        gv.Locations(tmp_path / "t.csv", area=area, confirm=texts.append).points(
+            to=tmp_path / "o.csv", overwrite=True, rho=1e-5
         )
     assert [*map(str, texts[0])] == [*map(str, texts[1])]
     assert texts[0]

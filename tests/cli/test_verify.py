@@ -24,7 +24,7 @@ def nobody_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def release(run: Any, *more: str) -> Any:
     """Release the trips into out.csv."""
-    done = run("points", "trips.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3", *more)
+    done = run("points", "trips.csv", "-o", "out.csv", "--person", "user", *LOCAL, "--rho", "1e-3", *more)
     assert done.code == 0, done.err
     return done
 
@@ -64,7 +64,7 @@ def test_every_command_signs(run: Any, tmp_path: Path) -> None:
         ["nearest", "trips.csv", "-o", "near.csv", "-k", "2", "--at", "37.77,-122.42", *LOCAL, "--rho", "1e-2"],
         ["smooth", "out.csv", "-o", "smooth.csv", "--motion", "car"],
         ["density", "out.csv", "-o", "heat.geojson", "--cell", "5km"],
-        ["points", "trips.csv", "-o", "taxi.csv", "--smooth", "taxi", "--by", "user", *LOCAL, "--rho", "1e-3"],
+        ["points", "trips.csv", "-o", "taxi.csv", "--smooth", "taxi", "--person", "user", *LOCAL, "--rho", "1e-3"],
     ]
     for line in lines:
         assert run(*line, *how).code == 0, line
@@ -167,11 +167,11 @@ def test_check_finds_columns_that_reveal_locations(run: Any, tmp_path: Path) -> 
     """As a release with --keep all does, which refuses them and names both ways on."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table.assign(a=table["latitude"], note="x").drop(columns="address").to_csv(tmp_path / "more.csv", index=False)
-    found = json.loads(run("check", "more.csv", "--by", "user", *LOCAL, "--json").out)["findings"]
+    found = json.loads(run("check", "more.csv", "--person", "user", *LOCAL, "--json").out)["findings"]
     (told,) = [line for line in found if "The column 'a'" in line["what"]]
     assert "its values look like latitudes of the area" in told["what"]
     assert "--keep a" in told["remedy"]
-    line = ["points", "more.csv", "-o", "out.csv", "--by", "user", *LOCAL, "--rho", "1e-3"]
+    line = ["points", "more.csv", "-o", "out.csv", "--person", "user", *LOCAL, "--rho", "1e-3"]
     refused = run(*line, "--keep", "all")
     assert refused.code == 2
     assert "'a': its values look like latitudes" in " ".join(refused.err.split())

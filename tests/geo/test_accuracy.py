@@ -85,7 +85,7 @@ def test_systems_whose_formulas_lose_their_digits_are_refused(own: str) -> None:
     with pytest.raises(InvalidCoordinateSystem, match="lose their digits"):
         plane.rounding  # noqa: B018 - looked at, and refused
     with pytest.raises(gv.errors.InvalidInput):
-        gv.points(x, rho=1e-4, area=area)
+        gv.Locations(x, area=area).points(rho=1e-4)
 
 
 @pytest.mark.parametrize("own", ["ESRI:54044", "ESRI:53044", "ESRI:54076", "EPSG:22700"])

@@ -6,7 +6,6 @@ import copy
 import math
 import pickle
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter
 from geoveil.geo.areas import Area, area_of
 from geoveil.geo.planes import Plane
+from tests.questions import release_of, session_of
 
 Floats = NDArray[np.float64]
 
@@ -63,8 +63,8 @@ def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
     """At every latitude, across the antimeridian and at the poles, in every direction."""
     sigma = 200.0
     x = around(lat, lon, 20_000, 20_000)
-    release = gv.points(
-        degrees(*x), by=range(20_000), rho=1 / (2 * sigma**2), area=gv.local(lat=lat, lon=lon, radius=25_000)
+    release = gv.Locations(degrees(*x), person=range(20_000), area=gv.local(lat=lat, lon=lon, radius=25_000)).points(
+        rho=1 / (2 * sigma**2)
     )
     released = shapely.get_coordinates(release.value.geometry.array)
     assert np.isfinite(released).all()
@@ -79,7 +79,7 @@ def test_mercator_metres_and_degrees_are_not_metres_on_the_ground() -> None:
     lat, lon = 65.0, 20.0
     x = around(lat, lon, 20_000, count)
     mercator = shapely.get_coordinates(degrees(*x).to_crs(3857).geometry.array)
-    noisy = gv.points(mercator, by=range(count), rho=1 / (2 * sigma**2)).value
+    noisy = gv.Locations(mercator, person=range(count)).points(rho=1 / (2 * sigma**2)).value
     back = geopandas.GeoSeries.from_xy(*noisy.T, crs=3857).to_crs(4326)
     assert not law_holds(*x, shapely.get_coordinates(back.array), sigma)
     noise = np.random.default_rng(2).normal(size=(count, 2)) * sigma / 111_320
@@ -126,19 +126,19 @@ def test_what_a_plane_stretches_is_paid_for() -> None:
     assert 1.01 < far.stretch < 1.2
     x = degrees([10.0], [45.0])
     for budget, factor in (({"rho": 1e-4}, math.sqrt(1 / 2e-4)), ({"epsilon": 0.01}, 100.0)):
-        release = gv.points(x, **budget, area=far)  # type: ignore[arg-type]
+        release = release_of("points", x, area=far, **budget)
         assert 1.01 * factor < release.scale == pytest.approx(far.stretch * factor, rel=1e-9)
-        assert release.guarantee.budget == gv.points([[0.0, 0.0]], **budget).guarantee.budget  # type: ignore[arg-type]
+        assert release.guarantee.budget == release_of("points", [[0.0, 0.0]], **budget).guarantee.budget
         assert release.certificate()["area"]["stretch"] == far.stretch
-        assert gv.points(x, **budget, area=BAY, outside="clamp").scale == pytest.approx(factor, rel=1e-9)  # type: ignore[arg-type]
+        assert release_of("points", x, area=BAY, outside="clamp", **budget).scale == pytest.approx(factor, rel=1e-9)
 
 
 def test_both_guarantees_are_per_metre_on_the_ground() -> None:
     """The second guarantee is that of the noise, weaker by what the plane stretches."""
     far = area_of(3035)
-    release = gv.points(degrees([10.0], [45.0]), rho=1e-4, method="both", area=far)
+    release = gv.Locations(degrees([10.0], [45.0]), area=far).points(rho=1e-4, method="both")
     assert release.guarantee == gv.CGP(rho=1e-4)
-    plain = gv.points([[0.0, 0.0]], rho=1e-4, method="both").also
+    plain = gv.Locations([[0.0, 0.0]]).points(rho=1e-4, method="both").also
     assert release.also is not None
     assert plain is not None
     assert float(release.also.budget) == pytest.approx(float(plain.budget), rel=1e-6)
@@ -148,7 +148,7 @@ def test_both_guarantees_are_per_metre_on_the_ground() -> None:
 def test_errors_on_the_ground_are_those_of_noise_that_leaves_the_area() -> None:
     """Outside of the area the plane shrinks more: a bound of 500 km around an area of 1 km is longer on the ground."""
     small = gv.local(lat=45, lon=10, radius=1000)
-    release = gv.points(degrees([10.0], [45.0]), rho=1 / (2 * 200_000**2), area=small)
+    release = gv.Locations(degrees([10.0], [45.0]), area=small).points(rho=1 / (2 * 200_000**2))
     flat = release.mechanism.error(0.05)
     assert release.error(0.05) == small.ground(flat) > 1.002 * flat
     ends = Plane(pyproj.CRS(4326), small).out(np.array([[0.0, 0.0], [flat, 0.0], [0.0, -flat]]))
@@ -162,7 +162,7 @@ def test_errors_on_the_ground_are_those_of_noise_that_leaves_the_area() -> None:
 def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
     """A projected frame needs no area; its noise grows by what the projection stretches."""
     x = degrees([-122.4], [37.7]).to_crs(32610)
-    release = gv.points(x, rho=1e-4)
+    release = gv.Locations(x).points(rho=1e-4)
     assert release.scale == pytest.approx(area_of(32610).stretch * math.sqrt(1 / 2e-4))
     assert release.value.crs == x.crs
     assert release.error(0.05) == pytest.approx(release.mechanism.error(0.05) / area_of(32610).shrink)
@@ -172,7 +172,7 @@ def test_points_outside_of_the_area_are_refused() -> None:
     """Points outside of the area are refused with a message for their owner."""
     for lon, lat in ((-121.0, 37.77), (0.0, 1e-5), (0.0, 0.0), (57.58, -37.77)):
         with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*area="):
-            gv.points(degrees([-122.42, lon], [37.77, lat]), rho=1e-4, area=BAY)
+            gv.Locations(degrees([-122.42, lon], [37.77, lat]), area=BAY).points(rho=1e-4)
 
 
 def test_the_nearest_point_of_an_area_is_a_contraction() -> None:
@@ -192,7 +192,7 @@ def test_no_noise_is_so_large_that_nothing_comes_back(lat: float, lon: float) ->
     """Points that the map does not reach are moved to where it does, counted, and finite."""
     x = degrees([lon] * 50, [lat] * 50)
     for rho in (1e-9, 1e-13, 1e-16):
-        release = gv.points(x, rho=rho, area=gv.local(lat=lat, lon=lon, radius=1000))
+        release = gv.Locations(x, area=gv.local(lat=lat, lon=lon, radius=1000)).points(rho=rho)
         released = shapely.get_coordinates(release.value.geometry.array)
         assert np.isfinite(released).all()
         assert (np.abs(released) <= [180, 90]).all()
@@ -210,20 +210,26 @@ def test_every_question_takes_degrees() -> None:
     to = EARTH.inv(lon, lat, np.full(30, -122.4), np.full(30, 37.8))[2]
     flat = x.to_crs(BAY.crs)
     coords = shapely.get_coordinates(flat.geometry.array)
-    assert gv.nearest(x, (-122.4, 37.8), k=3, **how).value.tolist() == np.argsort(to)[:3].tolist()
-    assert gv.distance(x, (-122.4, 37.8), **how).value == pytest.approx(min(to), abs=1)
-    assert gv.first_within(x, (-122.4, 37.8), radius=3000, **how).value == int((np.array(to) < 3000).argmax())
-    assert gv.distance(x, shapely.box(-122.5, 37.5, -122.3, 37.6), **how).value > 0
-    assert gv.bounds(x, **how).value == pytest.approx([lon.min(), lat.min(), lon.max(), lat.max()], abs=1e-3)
-    middle = gv.mean(x, **how).value
+    assert release_of("nearest", x, (-122.4, 37.8), k=3, **how).value.tolist() == np.argsort(to)[:3].tolist()
+    assert release_of("distance", x, (-122.4, 37.8), **how).value == pytest.approx(min(to), abs=1)
+    assert release_of("first_within", x, (-122.4, 37.8), radius=3000, **how).value == int(
+        (np.array(to) < 3000).argmax()
+    )
+    assert release_of("distance", x, shapely.box(-122.5, 37.5, -122.3, 37.6), **how).value > 0
+    assert release_of("bounds", x, **how).value == pytest.approx(
+        [lon.min(), lat.min(), lon.max(), lat.max()], abs=1e-3
+    )
+    middle = release_of("mean", x, **how).value
     assert (middle.x, middle.y) == pytest.approx((lon.mean(), lat.mean()), abs=1e-4)
-    hull = gv.hull(x, **how).value
+    hull = release_of("hull", x, **how).value
     assert (
         hull.symmetric_difference(shapely.MultiPoint(np.column_stack([lon, lat])).convex_hull).area < 0.02 * hull.area
     )
-    assert gv.diameter(x, **how).value == pytest.approx(shapely.MultiPoint(coords).convex_hull.length / np.pi, rel=0.2)
+    assert release_of("diameter", x, **how).value == pytest.approx(
+        shapely.MultiPoint(coords).convex_hull.length / np.pi, rel=0.2
+    )
     by = np.arange(30) % 3
-    means = gv.mean(x, by=by, **how).value
+    means = release_of("mean", x, person=by, **how).value
     assert means.crs == x.crs
     assert means.geometry.iloc[0].x == pytest.approx(lon[by == 0].mean(), abs=1e-4)
 
@@ -234,10 +240,10 @@ def test_shapes_cross_the_antimeridian() -> None:
     assert lon.min() < -179
     assert lon.max() > 179
     how: Any = {"rho": 1e8, "area": gv.local(lat=-17, lon=179.9999, radius=25_000)}
-    west, south, east, north = gv.bounds(degrees(lon, lat), **how).value
+    west, south, east, north = release_of("bounds", degrees(lon, lat), **how).value
     assert (west, east) == pytest.approx(((lon % 360).min(), (lon % 360).max()), abs=1e-3)
     assert (south, north) == pytest.approx((lat.min(), lat.max()), abs=1e-3)
-    hull = gv.hull(degrees(lon, lat), **how).value
+    hull = release_of("hull", degrees(lon, lat), **how).value
     truth = shapely.MultiPoint(np.column_stack([lon % 360, lat])).convex_hull
     assert hull.is_valid
     assert hull.symmetric_difference(truth).area < 0.02 * truth.area
@@ -250,10 +256,10 @@ def test_files_hold_no_complement_of_what_crosses_the_antimeridian(ending: str, 
     how: Any = {"rho": 1e4, "area": gv.local(lat=-17, lon=180, radius=100_000)}
     grid = gv.Grid((-50_000, -50_000, 50_000, 50_000), cell=20_000)
     answers = {
-        "box": gv.bounds(fiji, **how),
-        "boxes": gv.bounds(fiji, by=[1, 1, 2, 2], **how),
-        "east": gv.bounds(fiji.iloc[[1, 3]], **how),
-        "cells": gv.density([gv.points(fiji, **how)], grid),
+        "box": release_of("bounds", fiji, **how),
+        "boxes": release_of("bounds", fiji, person=[1, 1, 2, 2], **how),
+        "east": release_of("bounds", fiji.iloc[[1, 3]], **how),
+        "cells": gv.density([release_of("points", fiji, **how)], grid),
     }
     widths = {"box": 0.2, "boxes": 0.2, "east": 0.05, "cells": 0.25}
     for name, answer in answers.items():
@@ -268,8 +274,8 @@ def test_shapes_around_a_pole() -> None:
     """A box goes all around, and a hull reaches the pole."""
     how: Any = {"rho": 1e4, "area": gv.local(lat=90, lon=0, radius=25_000)}
     x = degrees([0.0, 90, 180, -90, 45], [89.9, 89.9, 89.9, 89.9, 89.95])
-    assert gv.bounds(x, **how).value == pytest.approx([-180, 89.86, 180, 90], abs=0.01)
-    hull = gv.hull(x, **how).value
+    assert release_of("bounds", x, **how).value == pytest.approx([-180, 89.86, 180, 90], abs=0.01)
+    hull = release_of("hull", x, **how).value
     assert hull.is_valid
     for lon in (-179.0, -100.0, 0.0, 77.0, 179.9):
         assert hull.covers(shapely.Point(lon, 89.99))
@@ -280,7 +286,9 @@ def test_shapes_around_a_pole() -> None:
 def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
     """Parallels bend on the map: the box in degrees is that around the box in the plane."""
     x = around(lat, lon, 24_000, 200)
-    west, south, east, north = gv.bounds(degrees(*x), rho=1e4, area=gv.local(lat=lat, lon=lon, radius=25_000)).value
+    west, south, east, north = (
+        gv.Locations(degrees(*x), area=gv.local(lat=lat, lon=lon, radius=25_000)).bounds(rho=1e4).value
+    )
     assert south - 1e-6 <= x[1].min()
     assert north + 1e-6 >= x[1].max()
     assert ((x[0] - west) % 360 <= (east - west) % 360 + 1e-5).all() or (west, east) == (-180, 180)
@@ -289,11 +297,11 @@ def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
 def test_regions_are_bent_as_the_map_bends_them() -> None:
     """The edge of a region along a parallel holds what is just inside; what the map does not reach is refused."""
     north = gv.local(lat=60, lon=10, radius=150_000)
-    raw = gv.points(degrees([10.0], [59.501]), rho=1.0, area=north)
+    raw = gv.Locations(degrees([10.0], [59.501]), area=north).points(rho=1.0)
     region = shapely.box(8, 59.5, 12, 60.5)
     inside = gv.clamp(raw, region)
     assert np.abs(np.asarray(inside.coords) - np.asarray(raw.coords)).max() < 0.1
-    assert gv.distance(degrees([10.0], [59.501]), region, rho=1e4, area=north).value < 0.1
+    assert gv.Locations(degrees([10.0], [59.501]), area=north).distance(region, rho=1e4).value < 0.1
     for wide in (shapely.box(-180, 0, 180, 90), shapely.box(-180, -60, 180, 85), shapely.box(-180, 0, 0, 80)):
         with pytest.raises(InvalidParameter, match="region"):
             gv.clamp(raw, wide)
@@ -313,7 +321,7 @@ def test_older_systems() -> None:
 
 def test_releases_in_degrees_can_be_pickled() -> None:
     """A release in degrees is pickled with its plane."""
-    release = gv.points(degrees([-122.42], [37.77]), rho=1e-4, area=BAY)
+    release = gv.Locations(degrees([-122.42], [37.77]), area=BAY).points(rho=1e-4)
     for copied in (pickle.loads(pickle.dumps(release)), copy.deepcopy(release)):
         assert copied.certificate() == release.certificate()
 
@@ -322,7 +330,7 @@ def test_released_degrees_can_be_processed() -> None:
     """Smoothing, clamping, heat maps and remapping know the plane of what was released in degrees."""
     minutes = np.arange(400)
     lon, lat = -122.42 + 0.03 * np.cos(minutes / 60), 37.77 + 0.03 * np.sin(minutes / 60)
-    raw = gv.points(degrees(lon, lat), rho=1e-3, area=BAY, rng=np.random.default_rng(5))
+    raw = gv.Locations(degrees(lon, lat), area=BAY, rng=np.random.default_rng(5)).points(rho=1e-3)
 
     def off(release: gv.Release) -> float:
         found = shapely.get_coordinates(release.value.geometry.array)
@@ -353,10 +361,10 @@ def test_what_is_no_plane_is_refused() -> None:
     x = degrees([-122.4], [37.7])
     for crs in (None, 4326, 3857, 3395, 6933, "mercator", "somewhere", 10**9, "+proj=eqc +type=crs"):
         with pytest.raises(InvalidCoordinateSystem, match=r"gv\.local"):
-            gv.points(x, rho=1e-4, area=crs)
+            gv.Locations(x, area=crs).points(rho=1e-4)
     for taken in (np.zeros((1, 2)), shapely.Point(0, 0)):
         with pytest.raises(InvalidParameter, match="leave both out if they are metres"):
-            gv.points(taken, rho=1e-4, area=BAY)
+            gv.Locations(taken, area=BAY).points(rho=1e-4)
     for wrong in (
         {"lat": 91},
         {"lat": 90.00000001},
@@ -368,7 +376,9 @@ def test_what_is_no_plane_is_refused() -> None:
     ):
         with pytest.raises(InvalidParameter, match=next(iter(wrong))):
             gv.local(**{"lat": 37.0, "lon": -122.0, "radius": 1e4, **wrong})  # type: ignore[arg-type]
-    assert gv.points(x, rho=1e-4, area="WGS 84 / UTM zone 10N").certificate()["area"]["plane"] == "EPSG:32610"
+    assert (
+        gv.Locations(x, area="WGS 84 / UTM zone 10N").points(rho=1e-4).certificate()["area"]["plane"] == "EPSG:32610"
+    )
 
 
 RADII = [1_000.0, 50_000.0, 3_000_000.0]
@@ -408,34 +418,34 @@ def test_infinite_coordinates_are_refused_with_their_row() -> None:
         frame = geopandas.GeoSeries.from_xy([0.0, x], [0.0, y], crs=BAY.crs)
         for outside in ("refuse", "clamp"):
             with pytest.raises(InvalidData, match=r"x\[1\]"):
-                gv.mean(frame, rho=1e-4, outside=outside)
+                gv.Locations(frame, outside=outside).mean(rho=1e-4)
 
 
 def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
     """Points outside are moved to the edge, points inside stay, those on the other half of Earth are refused."""
     frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])
     with pytest.raises(InvalidData, match=r'2 of 3 points are not.*outside="clamp"'):
-        gv.points(frame, rho=1e4, area=BAY)
-    release = gv.points(frame, rho=1e4, area=BAY, outside="clamp")
+        gv.Locations(frame, area=BAY).points(rho=1e4)
+    release = gv.Locations(frame, area=BAY, outside="clamp").points(rho=1e4)
     away = np.asarray(EARTH.inv([-122.42] * 3, [37.77] * 3, release.value.geometry.x, release.value.geometry.y)[2])
     np.testing.assert_allclose(away, [0, 50_000, 50_000], atol=1)
     np.testing.assert_allclose(np.hypot(*np.asarray(release.coords).T), [0, 50_000, 50_000], atol=0.1)
     with pytest.raises(InvalidData, match="or near it"):
-        gv.mean(degrees([60.0], [-37.0]), rho=1e-4, area=BAY, outside="clamp")
+        gv.Locations(degrees([60.0], [-37.0]), area=BAY, outside="clamp").mean(rho=1e-4)
     with pytest.raises(InvalidParameter, match=r"^outside = 'move'"):
-        gv.mean(frame, rho=1e-4, area=BAY, outside="move")  # type: ignore[arg-type]
+        gv.Locations(frame, area=BAY, outside="move").mean(rho=1e-4)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="left out without an area"):
-        gv.mean(np.zeros((3, 2)), rho=1e-4, outside="clamp")
+        gv.Locations(np.zeros((3, 2)), outside="clamp").mean(rho=1e-4)
 
 
 def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
     """A little beyond the zone they are moved to its edge, farther away refused."""
     near, far = degrees([-119.9], [0.1]), degrees([-110.0], [37.0])
-    assert gv.points(near, rho=1e4, area=32610, outside="clamp").n == 1
+    assert gv.Locations(near, area=32610, outside="clamp").points(rho=1e4).n == 1
     cases: list[tuple[Any, Any]] = [(near, "refuse"), (far, "refuse"), (far, "clamp")]
     for frame, outside in cases:
         with pytest.raises(InvalidData, match="inside the area"):
-            gv.points(frame, rho=1e4, area=32610, outside=outside)
+            gv.Locations(frame, area=32610, outside=outside).points(rho=1e4)
 
 
 @pytest.mark.once
@@ -458,7 +468,7 @@ def test_regions_are_areas_by_name(name: str, inside: tuple[float, float]) -> No
     area = area_of(name)
     plane = Plane(pyproj.CRS(4326), area)
     assert not area.outside(plane.into(np.array([inside]))).any()
-    release = gv.mean(degrees([inside[0]], [inside[1]]), rho=1e-4, area=name)
+    release = gv.Locations(degrees([inside[0]], [inside[1]]), area=name).mean(rho=1e-4)
     assert release.certificate()["area"]["name"].casefold().startswith(area.name.casefold()[:6])
     assert area.stretch == 1
 
@@ -495,14 +505,14 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
     frame = degrees([-122.42, np.nan, -122.41], [37.77, np.nan, 37.78], user=["a", None, "b"])
     frame.loc[3] = ["c", None]
     with pytest.raises(InvalidData, match=r'^x\[1\].*2 of 4 rows have none.*missing="drop"'):
-        gv.points(frame, by="user", rho=1e-4, area=BAY)
-    release = gv.points(frame, by="user", rho=1e-4, area=BAY, missing="drop")
+        gv.Locations(frame, person="user", area=BAY).points(rho=1e-4)
+    release = gv.Locations(frame, person="user", area=BAY, missing="drop").points(rho=1e-4)
     assert release.value.index.tolist() == [0, 2]
     assert (release.removed.missing, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
-    labelled = gv.mean(frame, by=["x", "y", "x", "y"], rho=1e-4, area=BAY, missing="drop")
+    labelled = gv.Locations(frame, person=["x", "y", "x", "y"], area=BAY, missing="drop").mean(rho=1e-4)
     assert labelled.by.tolist() == ["x"]
     with pytest.raises(InvalidParameter, match=r"^missing = 'skip'"):
-        gv.mean(frame, rho=1e-4, area=BAY, missing="skip")  # type: ignore[arg-type]
+        gv.Locations(frame, area=BAY, missing="skip").mean(rho=1e-4)  # type: ignore[arg-type]
 
 
 def test_columns_of_frames_are_kept_on_purpose() -> None:
@@ -510,19 +520,24 @@ def test_columns_of_frames_are_kept_on_purpose() -> None:
     frame = degrees([-122.42, -122.41], [37.77, 37.78], user=["a", "b"], note=["x", "y"], t=[1.2e9, 1.3e9])
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
     frame.index = ["r", "s"]
-    how: Any = {"by": "user", "rho": 1e-4, "area": BAY}
-    release = gv.points(frame, **how)
+    how: Any = {"person": "user", "rho": 1e-4, "area": BAY}
+    release = release_of("points", frame, **how)
     assert release.value.columns.tolist() == ["user", "t", "geometry"]
     assert release.removed.columns == ("note", "home")
     assert "note, home" in repr(release)
     assert release.value.index.tolist() == ["r", "s"]
-    assert gv.points(frame, keep=["note"], **how).value.columns.tolist() == ["user", "note", "t", "geometry"]
-    assert gv.points(frame, keep="all", **how).removed.columns == ("home",)
+    assert release_of("points", frame, keep=["note"], **how).value.columns.tolist() == [
+        "user",
+        "note",
+        "t",
+        "geometry",
+    ]
+    assert release_of("points", frame, keep="all", **how).removed.columns == ("home",)
     for keep in (["home"], ["nothing"]):
         with pytest.raises(InvalidParameter, match=r"^keep = "):
-            gv.points(frame, keep=keep, **how)
+            release_of("points", frame, keep=keep, **how)
     with pytest.raises(InvalidParameter, match="unless x is a table"):
-        gv.points(frame.geometry, keep="all", rho=1e-4, area=BAY)
+        gv.Locations(frame.geometry, area=BAY).points(keep="all", rho=1e-4)
 
 
 FOLDED: list[tuple[Any, tuple[float, float], tuple[float, float]]] = [
@@ -545,13 +560,13 @@ def test_places_that_a_map_folds_onto_the_area_are_outside(
     assert not area.outside(flat).any()  # so the plane alone would let them in
     for place in (one, other):
         with pytest.raises(InvalidData, match="inside the area"):
-            gv.points(degrees([place[0]], [place[1]]), rho=1.0, area=crs)
+            gv.Locations(degrees([place[0]], [place[1]]), area=crs).points(rho=1.0)
         if isinstance(crs, int):
             with pytest.raises(InvalidData, match="inside the area"):
-                gv.points(degrees([place[0]], [place[1]]), rho=1.0, area=crs, outside="clamp")
+                gv.Locations(degrees([place[0]], [place[1]]), area=crs, outside="clamp").points(rho=1.0)
     projected = degrees([one[0]], [one[1]]).to_crs("+proj=cea")
     with pytest.raises(InvalidData, match="inside the area"):
-        gv.points(projected, rho=1.0, area=crs)
+        gv.Locations(projected, area=crs).points(rho=1.0)
 
 
 @pytest.mark.parametrize("crs", [32610, 32733, 25832, 3006, 2154, 27700])
@@ -597,10 +612,10 @@ def test_systems_that_proj_cannot_measure_are_refused() -> None:
 def test_a_release_says_that_points_were_moved_before() -> None:
     """A release says that points were moved to the edge, from where its errors count."""
     frame = degrees([-122.42, -110.0], [37.77, 37.7])
-    release = gv.points(frame, rho=1e-4, area=BAY, outside="clamp")
+    release = gv.Locations(frame, area=BAY, outside="clamp").points(rho=1e-4)
     assert release.certificate()["outside"] == "clamp"
     assert "moved to its edge" in repr(release)
-    assert gv.points(frame[:1], rho=1e-4, area=BAY).certificate()["outside"] == "refuse"
+    assert gv.Locations(frame[:1], area=BAY).points(rho=1e-4).certificate()["outside"] == "refuse"
 
 
 @pytest.mark.parametrize("system", [4326, 32610])
@@ -610,10 +625,10 @@ def test_data_without_a_point_is_refused(system: int, rows: list[None]) -> None:
     x = geopandas.GeoSeries(rows, crs=system)
     how: Any = {"rho": 1e-4, "area": BAY, "missing": "drop"}
     for ask in (
-        lambda: gv.points(x, **how),
-        lambda: gv.bounds(x, **how),
-        lambda: gv.center(x, by=[1] * len(rows), **how),
-        lambda: gv.Session(x, **how),
+        lambda: release_of("points", x, **how),
+        lambda: release_of("bounds", x, **how),
+        lambda: release_of("center", x, person=[1] * len(rows), **how),
+        lambda: session_of(x, **how),
     ):
         with pytest.raises(InvalidData, match="at least one point"):
             ask()
@@ -638,12 +653,12 @@ def test_public_places_in_degrees_are_checked(case: str) -> None:
     x = degrees([area.disc[1]], [area.disc[0]])
     how: Any = {"rho": 1.0, "area": area}
     for p in (given, shapely.Point(given)):
-        for ask in (partial(gv.nearest, k=1), gv.distance, partial(gv.first_within, radius=10.0)):
+        for name, more in (("nearest", {"k": 1}), ("distance", {}), ("first_within", {"radius": 10.0})):
             with pytest.raises(InvalidParameter, match=said):
-                ask(x, p, **how)
+                release_of(name, x, p, **more, **how)
     if "latitude" in said or "America" in case:
         with pytest.raises(InvalidParameter, match=said):
-            gv.distance(x, shapely.Point(given).buffer(0.1), fn_error=1e-6, **how)
+            release_of("distance", x, shapely.Point(given).buffer(0.1), fn_error=1e-6, **how)
 
 
 def test_errors_say_what_is_wrong() -> None:
@@ -653,14 +668,14 @@ def test_errors_say_what_is_wrong() -> None:
     assert gv.local(lat=90, lon=-180, radius=1000).radius == 1000
     x = degrees([-122.42, -122.41], [37.77, 37.78])
     with pytest.raises(InvalidCoordinateSystem, match="a Mercator metre shrinks"):
-        gv.points(x, rho=1e-4, area=3857)
+        gv.Locations(x, area=3857).points(rho=1e-4)
     with pytest.raises(InvalidData, match=r"without an active geometry.*set_geometry"):
-        gv.points(geopandas.GeoDataFrame({"u": [1, 2]}), rho=1e-4, area=BAY)
+        gv.Locations(geopandas.GeoDataFrame({"u": [1, 2]}), area=BAY).points(rho=1e-4)
     levels = x.set_axis(["geometry"], axis=1)
     levels[("a", "u")] = ["p", "q"]
-    with pytest.raises(InvalidData, match=r"name of a column.*by=x\["):
-        gv.points(levels, by=("a", "u"), rho=1e-4, area=BAY)
-    released = gv.points(x, rho=1e-4, area=BAY)
+    with pytest.raises(InvalidData, match=r"name of a column.*person=x\["):
+        gv.Locations(levels, person=("a", "u"), area=BAY).points(rho=1e-4)
+    released = gv.Locations(x, area=BAY).points(rho=1e-4)
     with pytest.raises(InvalidParameter, match="metres east and north of the area's middle") as refused:
         gv.density([released], gv.Grid((-122.5, 37.7, -122.4, 37.8), cell=0.01))
     assert "{" not in str(refused.value)
@@ -676,7 +691,7 @@ def test_arrays_of_degrees_are_released_as_frames_are(name: str, by: Any) -> Non
 
     def asked(x: Any, **how: Any) -> gv.Release:
         rng = np.random.default_rng(0)
-        released: gv.Release = getattr(gv, name)(x, *places, rho=1e-2, by=by, area=BAY, rng=rng, **more, **how)
+        released: gv.Release = release_of(name, x, *places, rho=1e-2, person=by, area=BAY, rng=rng, **more, **how)
         return released
 
     expected = asked(geopandas.GeoSeries.from_xy(lon, lat, crs=4326))
@@ -700,17 +715,17 @@ def test_the_system_of_the_data_is_stated_once() -> None:
     """A frame in another system than `crs` is refused; one without a system is taken to be in it."""
     x = degrees([-122.42], [37.77])
     with pytest.raises(InvalidParameter, match=r"^crs = 32610.*as x states.*to_crs.*area="):
-        gv.points(x, rho=1e-4, crs=32610)
+        gv.Locations(x, crs=32610).points(rho=1e-4)
     same = {"rho": 1e-4, "area": BAY}
     bare = geopandas.GeoSeries(x.geometry.array, crs=None)
     found = [
-        gv.points(given, crs=crs, rng=np.random.default_rng(1), **same).coords  # type: ignore[arg-type]
+        release_of("points", given, crs=crs, rng=np.random.default_rng(1), **same).coords
         for given, crs in ((x, None), (x, 4326), (bare, 4326))
     ]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
     with pytest.raises(InvalidParameter, match=r"^crs = 'nowhere'"):
-        gv.points(x, crs="nowhere", **same)  # type: ignore[arg-type]
+        release_of("points", x, crs="nowhere", **same)
 
 
 def test_arrays_with_a_system_are_in_the_plane_and_of_doubles() -> None:
@@ -723,8 +738,23 @@ def test_arrays_with_a_system_are_in_the_plane_and_of_doubles() -> None:
         (np.zeros((0, 2)), "at least one point"),
     ):
         with pytest.raises(InvalidData, match=why):
-            gv.points(x, rho=1e-4, crs=4326, area=BAY)
+            gv.Locations(x, crs=4326, area=BAY).points(rho=1e-4)
     far = np.array([[-120.0, 37.77]])
     with pytest.raises(InvalidData, match="inside the area"):
-        gv.points(far, rho=1e-4, crs=4326, area=BAY)
-    assert gv.points(far, rho=1e-4, crs=4326, area=BAY, outside="clamp").certificate()["outside"] == "clamp"
+        gv.Locations(far, crs=4326, area=BAY).points(rho=1e-4)
+    assert gv.Locations(far, crs=4326, area=BAY, outside="clamp").points(rho=1e-4).certificate()["outside"] == "clamp"
+
+
+def test_areas_are_typed_as_texts() -> None:
+    """Locations and plans take a latitude, a longitude and a radius as one text; too wide a disc is refused."""
+    homes = degrees([-122.41, -122.45], [37.78, 37.76])
+    bay = gv.local(lat=37.77, lon=-122.42, radius=40_000)
+    for text in ("37.77,-122.42,40km", "37.77, -122.42, 40000 m"):
+        release: Any = gv.Locations(homes, area=text).mean(rho=1)
+        assert release.plane.area == bay
+        planned = gv.plan("diameter", n=9, rho=1e-4, area=text)
+        assert planned == gv.plan("diameter", n=9, rho=1e-4, area=bay)
+    with pytest.raises(InvalidCoordinateSystem, match="area = '0,0,5000km': must be at most 3000 km"):
+        gv.Locations(homes, area="0,0,5000km").mean(rho=1)
+    with pytest.raises(InvalidCoordinateSystem, match="area = '97,0,5km': must be the name of a city"):
+        gv.Locations(homes, area="97,0,5km").mean(rho=1)

@@ -62,23 +62,23 @@ def test_systems_of_ones_own_are_refused(own: Any) -> None:
     assert registered(crs) is None
     x = frame(crs)
     with pytest.raises(InvalidCoordinateSystem, match=r"public register.*to_crs\(4326\)"):
-        gv.points(x, rho=1e-4, area=BAY)
+        gv.Locations(x, area=BAY).points(rho=1e-4)
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
-        gv.Session(x, rho=1e-4, area=BAY)
+        gv.Locations(x, area=BAY).session(rho=1e-4)
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
         area_of(crs)
-    assert gv.points(x.to_crs(4326), rho=1e-4, area=BAY).n == 2
+    assert gv.Locations(x.to_crs(4326), area=BAY).points(rho=1e-4).n == 2
 
 
 @pytest.mark.parametrize("code", [4326, 4979, "OGC:CRS84", 32610, 26910, 2227, "ESRI:102003", "EPSG:32610+5703"])
 def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
     """The name, remarks, scope and area of a system are removed: releases have those of the register."""
     x = frame(code).set_crs(marked(code), allow_override=True)
-    release = gv.points(x, rho=1e-4, area=BAY)
+    release = gv.Locations(x, area=BAY).points(rho=1e-4)
     assert release.value.crs == pyproj.CRS(code) or release.value.crs == registered(pyproj.CRS(code))
     told = json.dumps(release.certificate()) + release.value.crs.to_wkt() + release.value.crs.to_json() + repr(release)
     assert SECRET not in told
-    named = gv.center(x, rho=1e-4, area=BAY, by=["a", "b"])
+    named = gv.Locations(x, person=["a", "b"], area=BAY).center(rho=1e-4)
     assert SECRET not in named.value.crs.to_json()
 
 
@@ -88,7 +88,7 @@ def test_a_shift_of_the_datas_own_stays_behind() -> None:
     bound = pyproj.crs.BoundCRS(pyproj.CRS(27700), WGS84, shift)
     x = geopandas.GeoSeries.from_xy([530_000.0], [180_000.0], crs=bound)
     for crs in (None, gv.local(lat=51.5, lon=-0.1, radius=50_000)):
-        release = gv.points(x, rho=1e-4, area=crs)
+        release = gv.Locations(x, area=crs).points(rho=1e-4)
         assert release.value.crs == pyproj.CRS(27700)
         assert "37.771234" not in release.value.crs.to_json() + json.dumps(release.certificate())
 
@@ -120,7 +120,7 @@ def test_files_say_no_more_of_a_system_than_its_register(name: str, tmp_path: Pa
     (tmp_path / "out").mkdir()
     source, target = tmp_path / name, tmp_path / "out" / name
     write(frame(32610).set_crs(marked(32610), allow_override=True), source)
-    gv.points_file(source, target, rho=1e-4, area=BAY)
+    gv.Locations(source, area=BAY).points(to=target, rho=1e-4)
     for path in (tmp_path / "out").iterdir():
         assert SECRET.encode() not in path.read_bytes()
     found: Any = gv.load(target).value.crs
@@ -133,9 +133,9 @@ def test_files_in_systems_of_ones_own_are_refused(name: str, tmp_path: Path) -> 
     source, target = tmp_path / name, tmp_path / f"out-{name}"
     write(frame(HOME), source)
     with pytest.raises(InvalidCoordinateSystem, match=r"public register.*ogr2ogr -t_srs EPSG:4326"):
-        gv.points_file(source, target, rho=1e-4, area=BAY)
+        gv.Locations(source, area=BAY).points(to=target, rho=1e-4)
     assert not target.exists()
-    release = gv.points(gv.read(source, area=BAY), rho=1e-4)
+    release = gv.Locations(gv.Locations(source, area=BAY).frame()).points(rho=1e-4)
     assert release.value.crs == BAY.crs
     assert "37.771234" not in json.dumps(release.certificate())
 
@@ -144,7 +144,9 @@ def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
     """A CSV file in an unregistered system is refused, as the certificate would hold the system."""
     (tmp_path / "x.csv").write_text("east,north\n1,2\n")
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
-        gv.points_file(tmp_path / "x.csv", tmp_path / "y.csv", lat="north", lon="east", crs=HOME, rho=1e-4, area=BAY)
+        gv.Locations(tmp_path / "x.csv", lat="north", lon="east", crs=HOME, area=BAY).points(
+            to=tmp_path / "y.csv", rho=1e-4
+        )
 
 
 #: Systems between whose datum and WGS 84 PROJ knows no shift: a sphere, a county's own ellipsoid, and a survey.
@@ -156,16 +158,16 @@ def test_an_ellipsoid_is_not_another(code: str) -> None:
     """A system that PROJ would take for WGS 84, on another ellipsoid, is refused; the remedy of the error works."""
     x = frame(4326).set_crs(code, allow_override=True) if pyproj.CRS(code).is_geographic else frame(code)
     with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*x\.to_crs\(4326\)"):
-        gv.points(x, rho=1e-4, area=BAY)
-    assert gv.points(x.to_crs(4326), rho=1e-4, area=BAY).n == 2
+        gv.Locations(x, area=BAY).points(rho=1e-4)
+    assert gv.Locations(x.to_crs(4326), area=BAY).points(rho=1e-4).n == 2
 
 
 def test_an_area_on_another_ellipsoid() -> None:
     """The plane of such an area is refused for degrees of GPS; a local area works."""
     x = geopandas.GeoSeries.from_xy([138.1, 138.2], [9.5, 9.6], crs=4326)
     with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*gv\.local"):
-        gv.points(x, rho=1e-4, area=3295)
-    assert gv.points(x, rho=1e-4, area=gv.local(lat=9.55, lon=138.15, radius=50_000)).n == 2
+        gv.Locations(x, area=3295).points(rho=1e-4)
+    assert gv.Locations(x, area=gv.local(lat=9.55, lon=138.15, radius=50_000)).points(rho=1e-4).n == 2
 
 
 def geodetic_systems() -> dict[str, pyproj.CRS]:

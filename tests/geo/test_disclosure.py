@@ -14,11 +14,13 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import GeoveilWarning, InvalidParameter
+from geoveil.facts import Unchanged
 from geoveil.geo import disclosure
 from geoveil.geo.disclosure import followed_share
 from geoveil.geo.location_values import location_values
 from geoveil.geo.planes import plane_of
 from tests.formats import BAY, people
+from tests.questions import release_of
 
 PLANE = plane_of(pyproj.CRS(4326), BAY)
 RNG = np.random.default_rng(7)
@@ -147,7 +149,7 @@ def test_a_column_that_follows_the_destination_is_found() -> None:
     assert followed_share(-3 * LAT[::-1], PLACES) == 0
     table = pd.DataFrame({"start_lon": LON, "start_lat": LAT, "end_lon": LON[::-1], "end_lat": LAT[::-1]})
     with pytest.raises(InvalidParameter, match="'b': it follows the locations"):
-        gv.points(table.assign(b=-3 * LAT[::-1]), keep="all", rho=1e-4, area=BAY)
+        gv.Locations(table.assign(b=-3 * LAT[::-1]), area=BAY).points(keep="all", rho=1e-4)
 
 
 def test_a_count_of_rows_follows_nothing() -> None:
@@ -166,7 +168,7 @@ def hidden(**columns: Any) -> Any:
 def check_all_is_refused(**columns: Any) -> None:
     """`keep="all"` refuses a frame and names each of the columns and the two ways on."""
     with pytest.raises(InvalidParameter) as refused:
-        gv.points(hidden(note="x", **columns), keep="all", rho=1e-4, area=BAY)
+        gv.Locations(hidden(note="x", **columns), area=BAY).points(keep="all", rho=1e-4)
     assert all(repr(name) in str(refused.value) for name in columns)
     assert "'note'" not in str(refused.value)
     assert "name the columns" in str(refused.value)
@@ -187,13 +189,13 @@ def test_a_refusal_costs_nothing(tmp_path: Path) -> None:
     frame = hidden(a=people().geometry.y)
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("u0", "u1", "u2", rho=1)
-    session = gv.Session(frame, ledger=ledger, by="user", area=BAY)
+    session = gv.Locations(frame, person="user", area=BAY).session(ledger=ledger)
     with pytest.raises(InvalidParameter, match="'a': its values look like latitudes"):
         session.points(rho=1e-4, keep="all")
     frame.to_parquet(tmp_path / "in.parquet")
-    how: Any = {"rho": 1e-4, "area": BAY, "by": "user", "ledger": ledger}
+    how: Any = {"rho": 1e-4, "area": BAY, "person": "user", "ledger": ledger}
     with pytest.raises(InvalidParameter, match="'a': its values look like latitudes"):
-        gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep="all", **how)
+        release_of("points", tmp_path / "in.parquet", to=tmp_path / "out.parquet", keep="all", **how)
     assert not (tmp_path / "out.parquet").exists()
     assert ledger.spent("u0") == 0
 
@@ -213,11 +215,11 @@ def test_all_refuses_in_files(name: str, tmp_path: Path) -> None:
         frame.to_parquet(path)
     else:
         frame.to_file(path)
-    how: Any = {"by": "user", "rho": 1.0, "area": BAY}
+    how: Any = {"person": "user", "rho": 1.0, "area": BAY}
     with pytest.raises(InvalidParameter, match=r"'v': it follows the locations.*'w': its values look like texts"):
-        gv.points_file(path, target, keep="all", **how)
+        release_of("points", path, to=target, keep="all", **how)
     with pytest.warns(GeoveilWarning, match="'[vw]' is released unchanged, since it was named"):
-        release = gv.points_file(path, target, keep=["all", "v", "w"], **how)
+        release = release_of("points", path, to=target, keep=["all", "v", "w"], **how)
     told = json.loads(target.with_name(target.name + ".certificate.json").read_text())["unchanged"]
     follow = "its values follow the released locations closely"
     assert {column["name"]: (column["reason"], column["warnings"]) for column in told} == {
@@ -233,27 +235,29 @@ def test_the_truth_is_not_written() -> None:
     """With noise that hides the locations, the certificate does not say that a column follows the true ones."""
     frame = hidden(a=people().geometry.x.rank())
     with pytest.warns(GeoveilWarning, match="follows the locations closely"):
-        release = gv.points(frame, keep=["a"], rho=1e-12, area=BAY, outside="clamp")
-    assert release.unchanged[-1] == gv.Unchanged("a", "named", ())
+        release = gv.Locations(frame, area=BAY, outside="clamp").points(keep=["a"], rho=1e-12)
+    assert release.unchanged[-1] == Unchanged("a", "named", ())
     assert "follow" not in json.dumps(release.certificate())
 
 
 def test_every_column_has_its_reason() -> None:
     """Persons, times, columns that were named and an index that is released: the facts list all of them."""
     frame = hidden(note="x").set_index(pd.Index([7 * i % 61 for i in range(60)], name="row"))
-    release = gv.points(frame, by="user", keep=["note"], rho=1e-4, area=BAY)
+    release = gv.Locations(frame, person="user", area=BAY).points(keep=["note"], rho=1e-4)
     reasons = {column.name: column.reason for column in release.facts().unchanged}
     assert reasons == {"user": "person", "time": "time", "note": "named", "row": "structure"}
     assert "unchanged  user (person), time (time), note (named), row (structure)" in repr(release)
     assert "WARN" not in repr(release).upper()
-    assert [column.name for column in gv.mean(frame, by="user", rho=1e-4, area=BAY).unchanged] == ["user"]
+    assert [column.name for column in gv.Locations(frame, person="user", area=BAY).mean(rho=1e-4).unchanged] == [
+        "user"
+    ]
 
 
 def test_a_named_coordinate_is_stated_everywhere() -> None:
     """In the facts, the repr, the words and the certificate."""
     frame = hidden(dropoff_lat=people().geometry.y)
     with pytest.warns(GeoveilWarning, match="its name says that it holds coordinates, and its values"):
-        release = gv.points(frame, keep=["dropoff_lat"], rho=1e-4, area=BAY)
+        release = gv.Locations(frame, area=BAY).points(keep=["dropoff_lat"], rho=1e-4)
     said = "dropoff_lat is released unchanged, and its name says that it holds coordinates"
     assert said in repr(release)
     assert said in release.certificate()["words"]
@@ -265,8 +269,8 @@ def test_a_named_coordinate_is_stated_everywhere() -> None:
 def test_a_warning_is_red_in_report_and_notebook(tmp_path: Path) -> None:
     """The page has a banner and a row in red, and so has the card; without warnings there is neither."""
     for keep, red in ((["city"], True), (None, False)):
-        release = gv.points(hidden(city="<b>SF"), keep=keep, rho=1e-2, area=BAY)
-        release.report(tmp_path / "page.html")
+        release = gv.Locations(hidden(city="<b>SF"), area=BAY).points(keep=keep, rho=1e-2)
+        release.report(tmp_path / "page.html", overwrite=True)
         page, card = (tmp_path / "page.html").read_text(), release._repr_html_()
         said = "Warning: the column city is released unchanged, and its name suggests locations."
         assert (f'<div class="banner" role="alert">{said}</div>' in page) == red
@@ -295,9 +299,11 @@ def test_the_sample_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
     monkeypatch.setattr(disclosure, "followed_share", counted)
     frame = geopandas.GeoDataFrame(people(500).assign(note=[f"n{i}" for i in range(500)]))
-    gv.points(frame, keep=["note"], rho=1.0, area=BAY, by="user")
+    gv.Locations(frame, person="user", area=BAY).points(keep=["note"], rho=1.0)
     frame.to_parquet(tmp_path / "in.parquet")
-    gv.points_file(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=["note"], rho=1.0, area=BAY, by="user")
+    gv.Locations(tmp_path / "in.parquet", person="user", area=BAY).points(
+        to=tmp_path / "out.parquet", keep=["note"], rho=1.0
+    )
     assert seen == [(50, 50)] * 4
 
 
@@ -305,7 +311,7 @@ def test_the_index_of_a_geoseries_is_stated() -> None:
     """Its labels are released unchanged, and may be coordinates."""
     labels = [f"{y:.5f};{x:.5f}" for x, y in PLACES[:20]]
     homes = geopandas.GeoSeries.from_xy(LON[:20], LAT[:20], index=labels, crs=4326)
-    (stated,) = gv.points(homes, rho=1e-4, area=BAY).facts().unchanged
+    (stated,) = gv.Locations(homes, area=BAY).points(rho=1e-4).facts().unchanged
     assert (stated.name, stated.reason) == ("index", "structure")
     assert stated.warnings == ("its values look like texts with coordinates of the area",)
 
@@ -314,9 +320,11 @@ def test_labels_of_persons_in_the_frame_of_an_answer_are_listed() -> None:
     """They are its index; labels that look like places get a warning, and pseudonyms are not listed."""
     labels = [geohash(x, y) for x, y in PLACES]
     frame = pd.DataFrame({"who": labels, "lat": LAT, "lon": LON})
-    told = gv.mean(frame, by="who", rho=1e-4, area=BAY).certificate()["unchanged"]
+    told = gv.Locations(frame, person="who", area=BAY).mean(rho=1e-4).certificate()["unchanged"]
     assert [(column["name"], column["reason"]) for column in told] == [("who", "person")]
     assert "geohashes" in told[0]["warnings"][0]
-    assert gv.center(frame, by="who", pseudonyms=True, rho=1e-4, area=BAY).certificate()["unchanged"] == []
-    metres = gv.mean(1000 * PLACES, by=labels, rho=1e-4, crs="metres")
+    assert (
+        gv.Locations(frame, person="who", pseudonyms=True, area=BAY).center(rho=1e-4).certificate()["unchanged"] == []
+    )
+    metres = gv.Locations(1000 * PLACES, person=labels, crs="metres").mean(rho=1e-4)
     assert [column.name for column in metres.unchanged] == ["person"]

@@ -147,7 +147,7 @@ def test_nothing_is_rounded_where_proj_is_not_asked(own: int, area: Area) -> Non
     found = plane.enter(plane.out(metres))
     off = [abs(float(found.ball(i, 128) - arb(float(found.values.flat[i])))) for i in range(found.values.size)]
     assert max(off) <= found.error <= 1e-6
-    release = gv.points(geopandas.GeoSeries.from_xy(*plane.out(metres).T, crs=own), rho=1e-4, area=area)
+    release = gv.Locations(geopandas.GeoSeries.from_xy(*plane.out(metres).T, crs=own), area=area).points(rho=1e-4)
     assert release.certificate()["rounding"] == 0
     assert release.exact
 
@@ -178,7 +178,7 @@ def test_proj_rounds_no_more_than_is_said(own: int, area: Area, most: float) -> 
         lines = start[:, None] + np.multiply.outer(np.arange(64), direction) * step
         flat = plane.into(lines.reshape(-1, 2)).reshape(lines.shape)
         assert np.abs(np.diff(flat, n=6, axis=1)).max() <= 5 * plane.rounding
-    release = gv.mean(geopandas.GeoSeries.from_xy(*plane.out(metres[:5]).T, crs=own), rho=1e-4, area=area)
+    release = gv.Locations(geopandas.GeoSeries.from_xy(*plane.out(metres[:5]).T, crs=own), area=area).mean(rho=1e-4)
     assert release.certificate()["rounding"] == plane.rounding
 
 

@@ -14,7 +14,7 @@ import geoveil as gv
 from geoveil.errors import InvalidData, InvalidParameter
 from tests import questions
 from tests.formats import BAY
-from tests.questions import EVERY_QUESTION, PLACED
+from tests.questions import EVERY_QUESTION, PLACED, release_of
 
 DEGREES = [[-122.4194, 37.7749], [-122.2712, 37.8044], [-122.4477, 37.7612]]
 METRES: Any = [[0, 0], [100.5, 80.25], [-3.1, 17]]
@@ -54,25 +54,25 @@ def test_metres_are_taken_as_metres(name: str) -> None:
 def test_metres_are_stated_for_arrays_alone() -> None:
     """A frame has a coordinate system, and an area needs one."""
     with pytest.raises(InvalidParameter, match=r"^area = .*crs=4326"):
-        gv.points(DEGREES, rho=1, crs="metres", area=BAY)
+        gv.Locations(DEGREES, crs="metres", area=BAY).points(rho=1)
     with pytest.raises(InvalidParameter, match=r"^crs = 'metres'"):
-        gv.points(geopandas.GeoSeries([shapely.Point(0, 0)]), rho=1, crs="metres")
+        gv.Locations(geopandas.GeoSeries([shapely.Point(0, 0)]), crs="metres").points(rho=1)
 
 
 def test_points_of_shapely_come_back_as_a_list() -> None:
     """A list of Points is a tuple of points."""
     x = FORMS["Points"]
     how: dict[str, Any] = {"rho": 1e6, "crs": 4326, "area": BAY}
-    released = gv.points(x, **how).value
+    released = release_of("points", x, **how).value
     assert isinstance(released, list)
     assert [type(point) for point in released] == [shapely.Point] * 3
     np.testing.assert_allclose(shapely.get_coordinates(released), DEGREES, atol=1e-6)
     assert released != x
-    assert gv.center(x, **how).value.geom_type == "Point"
-    dropped = gv.points([*x, shapely.Point(10, 50)], outside="drop", by=["a", "b", "a", "c"], **how)
+    assert release_of("center", x, **how).value.geom_type == "Point"
+    dropped = release_of("points", [*x, shapely.Point(10, 50)], person=["a", "b", "a", "c"], outside="drop", **how)
     assert (len(dropped.value), dropped.by.tolist()) == (3, ["a", "b"])
     with pytest.raises(InvalidData, match="GeoSeries"):
-        gv.points([*x, shapely.LineString(DEGREES)], **how)
+        release_of("points", [*x, shapely.LineString(DEGREES)], **how)
 
 
 SWAPPED = [point[::-1] for point in DEGREES]
@@ -120,9 +120,9 @@ def test_a_place_far_from_the_area_is_refused(name: str, place: str) -> None:
 def test_a_geometry_far_from_the_area_is_refused() -> None:
     """A line or an area may extend beyond the public area, but a part of it must be near."""
     with pytest.raises(InvalidParameter, match=r"^p = 'Polygon'.*near it"):
-        gv.distance(TABLE, shapely.box(-102, 37, -101, 38), rho=1e-4, area=BAY)
+        gv.Locations(TABLE, area=BAY).distance(shapely.box(-102, 37, -101, 38), rho=1e-4)
     coast = shapely.LineString([(-124.0, 40.0), (-122.5, 37.7), (-120.5, 34.5)])
-    assert gv.distance(TABLE, coast, rho=1e-4, area=BAY).value >= 0
+    assert gv.Locations(TABLE, area=BAY).distance(coast, rho=1e-4).value >= 0
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ def test_no_points_are_refused(name: str, x: Any) -> None:
     for how in ways:
         for by in persons:
             with pytest.raises(InvalidData, match=r"at least one point|not empty"):
-                questions.ask(name, x, near=(-122.42, 37.77), by=by, **how)
+                questions.ask(name, x, near=(-122.42, 37.77), person=by, **how)

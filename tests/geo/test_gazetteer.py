@@ -12,8 +12,9 @@ import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import area_of
 from geoveil.geo.folding import folded
-from geoveil.geo.gazetteer import find_place, places_beginning, places_named, similar_places
+from geoveil.geo.gazetteer import find_place, place_file, places_beginning, places_named, similar_places
 from geoveil.geo.planes import Plane
+from geoveil.geo.towns import towns_near
 
 #: Names, and the places that they mean.
 CLEAR = {
@@ -192,17 +193,20 @@ def test_misspelt_and_begun_names_are_completed() -> None:
     ]
 
 
+def test_cities_have_their_region() -> None:
+    """A city is titled by its first-order region, and not by a part of it that has as many inhabitants."""
+    assert places_named("Tiraspol")[0].region == "Transnistria"
+    assert "Minsk" in towns_near(27.1, 53.9, 6e4).regions
+
+
 def test_the_gazetteer_is_small_and_has_what_maps_need() -> None:
-    """Coordinates, populations and other names of 34 000 cities fit into a megabyte."""
-    import io
-
-    import pyarrow.parquet as pq
-
-    packed = resources.files("geoveil.geo").joinpath("places.parquet").read_bytes()
-    assert len(packed) < 1_000_000
-    table = pq.read_table(io.BytesIO(packed))
-    columns = ["kind", "name", "others", "country", "region", "lat", "lon", "radius", "population"]
+    """Coordinates, populations and other names of 34 000 cities, and 130 000 villages for maps, fit into 2.5 MB."""
+    assert len(resources.files("geoveil.geo").joinpath("places.parquet").read_bytes()) < 2_500_000
+    places = place_file()
+    table = places.read_row_group(0)
+    columns = ["kind", "name", "others", "country", "region", "lat", "lon", "radius", "population", "named"]
     assert table.column_names == columns
     assert table.num_rows > 39_000
+    assert places.metadata.num_rows > 170_000
     radius = np.asarray(table["radius"])
     assert radius[np.asarray(table["kind"].to_pylist()) == "city"].min() == 20

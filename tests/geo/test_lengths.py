@@ -15,6 +15,7 @@ from geoveil.geo.areas import Area, area_of
 from geoveil.geo.tangent import Tangent, shrink
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.queries import SUMMARIES, FirstWithin, Nearest
+from tests.questions import release_of
 
 EARTH = pyproj.Geod(ellps="WGS84")
 #: So much budget that noise is of centimetres.
@@ -39,7 +40,7 @@ def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> No
     how: dict[str, Any] = {**PLENTY, "area": gv.local(lat=0, lon=0, radius=radius)}
     whole = EARTH.inv(*ends[0], *ends[1])[2]
     more = (shapely.Point(0, 0),) if name == "distance" else ()
-    release = getattr(gv, name)(places(ends), *more, **how)
+    release = release_of(name, places(ends), *more, **how)
     off = abs(release.value - (whole if name == "diameter" else whole / 2))
     assert off > 5 * gv.plan(name, n=2, **how).error or radius == 5e4
     assert off <= release.error(1e-9)
@@ -48,7 +49,7 @@ def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> No
 
 def test_lengths_in_a_registered_plane() -> None:
     """From the equator to 83 degrees north along a meridian of UTM, which is drawn too short by 0.04 per cent."""
-    release = gv.diameter(places([[15, 1], [15, 83]]), area=32633, **PLENTY)
+    release = release_of("diameter", places([[15, 1], [15, 83]]), area=32633, **PLENTY)
     off = abs(release.value - EARTH.inv(15, 1, 15, 83)[2])
     assert 3000 < off <= release.error(1e-9)
 
@@ -57,7 +58,7 @@ def test_lengths_by_person() -> None:
     """Each person's bound is that of the length which was released about them."""
     area = gv.local(lat=0, lon=0, radius=3e6)
     ends = np.concatenate([across(3e6, share) for share in (0.1, 0.9)])
-    release = gv.diameter(places(ends), by=["a", "a", "b", "b"], area=area, **PLENTY)
+    release = release_of("diameter", places(ends), person=["a", "a", "b", "b"], area=area, **PLENTY)
     true = np.array([EARTH.inv(*ends[i], *ends[i + 1])[2] for i in (0, 2)])
     bounds = release.error(1e-9)
     assert list(bounds.index) == ["a", "b"]
@@ -72,10 +73,10 @@ def test_neighbours_and_visits_at_the_edge_of_a_wide_plane() -> None:
     place = Tangent(0.0, 0.0).inverse(np.array([[2.8e6, 0.0]]))[0]
     x = places([EARTH.fwd(place[0], place[1], turn, away)[:2] for turn, away in ((90, 100_000), (0, 95_000))])
     how: dict[str, Any] = {**PLENTY, "area": gv.local(lat=0, lon=0, radius=3e6)}
-    found = gv.nearest(x, shapely.Point(place), k=1, **how)
+    found = release_of("nearest", x, shapely.Point(place), k=1, **how)
     assert list(found.value) == [0]
     assert found.error(1e-9) >= 5000
-    visit = gv.first_within(x, shapely.Point(place), radius=94_500, **how)
+    visit = release_of("first_within", x, shapely.Point(place), radius=94_500, **how)
     assert visit.value == 0
     assert 100_000 - 94_500 <= visit.error(1e-9) < 15_000
 
@@ -113,7 +114,7 @@ def test_places_outside_of_a_disc_count_with_the_scale_there() -> None:
     """The distance of a point at the edge from a public place beyond it, where the plane shrinks more."""
     area = gv.local(lat=0, lon=0, radius=2e6)
     place, point = Tangent(0.0, 0.0).inverse(np.array([[5.0e6, 0.0], [1.95e6, 0.0]]))
-    release = gv.distance(places([point]), shapely.Point(place), area=area, **PLENTY)
+    release = release_of("distance", places([point]), shapely.Point(place), area=area, **PLENTY)
     off = abs(release.value - EARTH.inv(*place, *point)[2])
     assert off > release.value * (1 / shrink(2e6) - 1)
     assert off <= release.error(1e-9)
@@ -123,7 +124,7 @@ def test_arrays_in_metres_have_no_plane() -> None:
     """Bounds of arrays in metres are those of the noise."""
     x = np.array([[0.0, 0.0], [5e6, 0.0]])
     for name in ("diameter", "radius", "radius_of_gyration"):
-        release = getattr(gv, name)(x, rho=1e-4)
+        release = release_of(name, x, rho=1e-4)
         assert release.error(0.05) == release.mechanism.error(0.05)
 
 
@@ -137,7 +138,7 @@ def test_a_plan_says_what_the_plane_adds() -> None:
     assert gv.plan("mean", n=5, rho=1e-4, area=area).assumes == ""
     x = places([[0.5, 0.5]] * 5)
     place = shapely.Point(1, 1)
-    near = gv.nearest(x, place, k=2, rho=1e-4, area=area).error(0.05)
+    near = gv.Locations(x, area=area).nearest(place, k=2, rho=1e-4).error(0.05)
     assert near <= gv.plan("nearest", n=5, k=2, rho=1e-4, area=area).error <= 2.1 * near
-    visit = gv.first_within(x, place, radius=9e3, rho=1e-4, area=area).error(0.05)
+    visit = gv.Locations(x, area=area).first_within(place, radius=9e3, rho=1e-4).error(0.05)
     assert visit == pytest.approx(gv.plan("first_within", n=5, radius=9e3, rho=1e-4, area=area).error)

@@ -39,7 +39,7 @@ def test_a_place_that_covers_all_points_is_proposed(lat: float, lon: float, km: 
     assert found.outside == 0
     assert "looked at the data" in repr(found)
     assert found.place is not None
-    assert gv.points(degrees, rho=1e-4, crs=4326, area=found.place).n == len(degrees)
+    assert gv.Locations(degrees, crs=4326, area=found.place).points(rho=1e-4).n == len(degrees)
 
 
 def test_outliers_are_counted_and_not_covered() -> None:
@@ -61,9 +61,9 @@ def test_a_disc_is_proposed_where_no_place_fits() -> None:
     found = propose_area(degrees)
     assert found is not None
     assert found.place is None
-    assert found.option == f"--local {found.lat:g},{found.lon:g},{found.radius / 1000:g}km"
+    assert found.option == f"--area {found.lat:g},{found.lon:g},{found.radius / 1000:g}km"
     area = gv.local(lat=found.lat, lon=found.lon, radius=found.radius)
-    assert gv.points(degrees, rho=1e-4, crs=4326, area=area).n == len(degrees)
+    assert gv.Locations(degrees, crs=4326, area=area).points(rho=1e-4).n == len(degrees)
     assert found.argument.startswith("area=gv.local(lat=")
 
 
@@ -106,4 +106,4 @@ def test_a_suggestion_is_no_area() -> None:
     """Whoever releases the data writes the area that is published."""
     degrees = around(47.4, 8.5, 5)
     with pytest.raises(InvalidCoordinateSystem):
-        gv.points(degrees, rho=1e-4, crs=4326, area=gv.suggest_area(degrees))  # type: ignore[arg-type]
+        gv.Locations(degrees, crs=4326, area=gv.suggest_area(degrees)).points(rho=1e-4)  # type: ignore[arg-type]

@@ -167,9 +167,9 @@ def test_a_filter_of_a_file_sees_all_rows(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "in.csv", index=False)
     area = gv.local(lat=40.75, lon=-73.98, radius=30_000)
     with pytest.raises(InvalidParameter, match="'v' holds locations"):
-        gv.mean(frame, where="v > 40.7", rho=1e-3, area=area)
+        gv.Locations(frame, where="v > 40.7", area=area).mean(rho=1e-3)
     with pytest.raises(InvalidParameter, match="'v' holds locations"):
-        gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", where="v > 40.7", rho=1e-3, area=area)
+        gv.Locations(tmp_path / "in.csv", where="v > 40.7", area=area).points(to=tmp_path / "out.csv", rho=1e-3)
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -216,4 +216,4 @@ def test_a_filter_that_leaves_no_trip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trips.csv"
     path.write_text("user,start_lat,start_lon,end_lat,end_lon\na,47.3,8.5,47.4,8.5\n")
     with pytest.raises(InvalidFile, match="1 do not satisfy the filter"):
-        gv.read(path, where="user = 'b'")
+        gv.Locations(path, where="user = 'b'").frame()

@@ -21,7 +21,7 @@ from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParamete
 from geoveil.geo.table_kinds import table_of
 from tests import questions
 from tests.formats import BAY
-from tests.questions import EVERY_QUESTION
+from tests.questions import EVERY_QUESTION, release_of
 
 pytestmark = pytest.mark.slow
 
@@ -74,14 +74,14 @@ def ask(name: str, x: Any, **more: Any) -> gv.Release:
 @EVERY_KIND
 def test_the_same_kind_comes_back(kind: str) -> None:
     """Persons, times and released coordinates come back in their columns, in a table of the same library."""
-    release = ask("points", table(kind), lat="lat", lon="lon", by="user")
+    release = ask("points", table(kind), lat="lat", lon="lon", person="user")
     assert isinstance(release.value, KINDS[kind][0])
     found = columns(release.value)
     assert list(found) == ["user", "time", "lat", "lon"]
     assert found["user"] == TRIPS["user"]
     assert found["time"] == TIMES
     assert release.removed.columns == ("mode",)
-    plain = ask("points", np.column_stack([LON, LAT]), crs=4326, by=TRIPS["user"]).value
+    plain = ask("points", np.column_stack([LON, LAT]), crs=4326, person=TRIPS["user"]).value
     np.testing.assert_array_equal(np.column_stack([found["lon"], found["lat"]]), plain)
 
 
@@ -90,9 +90,9 @@ def test_the_same_kind_comes_back(kind: str) -> None:
 @pytest.mark.parametrize("by", [None, "user"])
 def test_every_question_takes_every_table(name: str, kind: str, by: str | None) -> None:
     """A question gives one answer, whatever table its points come in."""
-    release = ask(name, table(kind), by=by)
+    release = ask(name, table(kind), person=by)
     array = np.column_stack([LON, LAT])
-    expected = ask(name, array, crs=4326, by=None if by is None else TRIPS["user"])
+    expected = ask(name, array, crs=4326, person=None if by is None else TRIPS["user"])
     np.testing.assert_array_equal(release.scale, expected.scale)
     assert release.n == 4
     if release.coords is not None:
@@ -104,7 +104,7 @@ def test_every_question_takes_every_table(name: str, kind: str, by: str | None) 
 @EVERY_KIND
 def test_sessions_take_every_table(kind: str) -> None:
     """A session asks several questions about one table."""
-    with gv.Session(table(kind), rho=1e-3, by="user", area=BAY) as session:
+    with gv.Locations(table(kind), person="user", area=BAY).session(rho=1e-3) as session:
         assert columns(session.points(rho=1e-4, keep=["mode"]).value)["mode"] == TRIPS["mode"]
         assert session.center(rho=1e-4).value.index.tolist() == ["ann", "bob"]
 
@@ -114,7 +114,7 @@ def test_a_row_may_have_an_origin_and_a_destination(kind: str) -> None:
     """Two pairs of columns are two points of the row's person, each released in its own columns."""
     ends = {"end_lat": [lat + 0.1 for lat in LAT], "end_lon": [lon - 0.1 for lon in LON]}
     x = table(kind, **ends)
-    release = ask("points", x, lat=["lat", "end_lat"], lon=["lon", "end_lon"], by="user", rho=1e6)
+    release = ask("points", x, lat=["lat", "end_lat"], lon=["lon", "end_lon"], person="user", rho=1e6)
     assert release.n == 8
     assert release.by.tolist() == ["ann", "bob"]
     found = columns(release.value)
@@ -122,7 +122,7 @@ def test_a_row_may_have_an_origin_and_a_destination(kind: str) -> None:
     for name, true in {"lat": LAT, "lon": LON, **ends}.items():
         np.testing.assert_allclose(found[name], true, atol=1e-6)
         assert found[name] != true
-    near = gv.nearest(table(kind, **ends), (LON[2] - 0.1, LAT[2] + 0.1), k=1, rho=1e6, area=BAY, **PAIRS)
+    near = release_of("nearest", table(kind, **ends), (LON[2] - 0.1, LAT[2] + 0.1), area=BAY, k=1, rho=1e6, **PAIRS)
     assert near.value.tolist() == [2]
     assert near.positions.tolist() == [5]
 
@@ -137,7 +137,7 @@ def test_rows_without_a_location_are_dropped(kind: str) -> None:
     with pytest.raises(InvalidData, match=r'^x\[1\].*missing="drop"'):
         ask("points", x)
     x = table(kind, lat=[37.78, None, 37.75, 37.79])
-    release = ask("points", x, by="user", missing="drop")
+    release = ask("points", x, person="user", missing="drop")
     assert release.removed.missing == 1
     assert columns(release.value)["user"] == ["ann", "ann", "bob"]
 
@@ -158,7 +158,7 @@ def test_empty_tables_are_refused(kind: str) -> None:
 @EVERY_KIND
 def test_columns_are_recognised_by_their_names(kind: str) -> None:
     """Without lat= and lon= the names tell; which of several pairs is meant is asked back."""
-    assert list(columns(ask("points", table(kind), by="user").value)) == ["user", "time", "lat", "lon"]
+    assert list(columns(ask("points", table(kind), person="user").value)) == ["user", "time", "lat", "lon"]
     taxi = {"pickup_longitude": LON, "pickup_latitude": LAT, "dropoff_longitude": LON, "dropoff_latitude": LAT}
     assert list(columns(ask("points", KINDS[kind][1](taxi)).value)) == list(taxi)
     assert list(columns(ask("points", KINDS[kind][1](taxi), lat="pickup_latitude", lon="pickup_longitude").value)) == [
@@ -179,12 +179,12 @@ def test_projected_columns_need_their_system(kind: str) -> None:
     """Columns x and y are in the system that crs= names; lat= and lon= then hold northings and eastings."""
     plane = {"x": [550_000.0, 551_000.0], "y": [4_180_000.0, 4_181_000.0]}
     with pytest.raises(InvalidCoordinateSystem, match=r"^crs = None.*crs=4326"):
-        gv.points(KINDS[kind][1](plane), rho=1e-4)
+        gv.Locations(KINDS[kind][1](plane)).points(rho=1e-4)
     named: list[dict[str, Any]] = [{}, {"lat": "y", "lon": "x"}]
     for more in named:
-        release = gv.points(KINDS[kind][1](plane), rho=1e6, crs=32610, **more)
+        release = release_of("points", KINDS[kind][1](plane), crs=32610, rho=1e6, **more)
         np.testing.assert_allclose(columns(release.value)["x"], plane["x"], atol=1)
-    assert gv.points(KINDS[kind][1](plane), rho=1, crs="metres").plane is None
+    assert gv.Locations(KINDS[kind][1](plane), crs="metres").points(rho=1).plane is None
 
 
 @EVERY_KIND
@@ -196,8 +196,8 @@ def test_wrong_names_are_told(kind: str) -> None:
             ask("points", table(kind), **more)
     with pytest.raises(InvalidData, match=r"^x\['mode'\].*numbers"):
         ask("points", table(kind), lat="mode", lon="lon")
-    with pytest.raises(InvalidData, match=r"^by = 'who'.*'user'"):
-        ask("points", table(kind), by="who")
+    with pytest.raises(InvalidData, match=r"^person = 'who'.*'user'"):
+        ask("points", table(kind), person="who")
 
 
 @EVERY_KIND
@@ -223,7 +223,7 @@ def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> 
 def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
     """The points of a row have times in columns of their own."""
     ends = {"end_lat": LAT, "end_lon": LON, "end_time": [time + datetime.timedelta(minutes=9) for time in TIMES]}
-    release = ask("points", table(kind, **ends), by="user", **PAIRS)
+    release = ask("points", table(kind, **ends), person="user", **PAIRS)
     assert gv.smooth(release, times=["time", "end_time"], motion="walking").n == 8
     for wrong in ("time", ["time", "end"], ["time"]):
         with pytest.raises(InvalidParameter, match=r"^times = .* one for each point of a row"):
@@ -235,7 +235,7 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
 def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> None:
     """A line from origin to destination; a CSV file has the columns of the table."""
     ends = {"end_lat": [lat + 0.1 for lat in LAT], "end_lon": [lon - 0.1 for lon in LON]}
-    release = ask("points", table(kind, **ends), by="user", keep=["mode"], **PAIRS)
+    release = ask("points", table(kind, **ends), person="user", keep=["mode"], **PAIRS)
     frame, value = release.to_frame(), columns(release.value)
     places = np.column_stack([value[name] for name in ("lon", "lat", "end_lon", "end_lat")])
     assert frame["mode"].tolist() == TRIPS["mode"]
@@ -253,7 +253,7 @@ def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> No
 def test_rows_of_tables_are_chosen(kind: str) -> None:
     """A filter on columns, and the removal of rows outside the area, leave the others."""
     x = table(kind, lat=[37.78, 37.76, 37.75, 48.0])
-    release = ask("points", x, by="user", where="mode = 'bike' or mode = 'bus'", outside="drop")
+    release = ask("points", x, person="user", where="mode = 'bike' or mode = 'bus'", outside="drop")
     assert columns(release.value)["user"] == ["ann", "ann"]
     assert (release.removed.filtered, release.removed.outside) == (1, 1)
     found = ask("nearest", table(kind), where="mode != 'bike'", near=(LON[3], LAT[3]), rho=1e6)
@@ -271,9 +271,9 @@ def test_the_index_of_pandas_is_kept() -> None:
     assert released.columns.name is None
     assert not released.attrs
     assert ask("nearest", x, near=(LON[2], LAT[2]), rho=1e6).value.tolist() == ["y"]
-    assert ask("center", x, by="user").value.index.tolist() == ["ann", "bob"]
-    with pytest.raises(InvalidData, match=r"^by = .*reindex"):
-        ask("points", x, by=pd.Series(TRIPS["user"]))
+    assert ask("center", x, person="user").value.index.tolist() == ["ann", "bob"]
+    with pytest.raises(InvalidData, match=r"^person = .*reindex"):
+        ask("points", x, person=pd.Series(TRIPS["user"]))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_the_index_of_pandas_is_kept() -> None:
 @EVERY_KIND
 def test_persons_may_be_given_apart(kind: str, labels: Any) -> None:
     """Labels may be a column of another table of any library."""
-    assert ask("center", table(kind), by=labels).by.tolist() == ["ann", "bob"]
+    assert ask("center", table(kind), person=labels).by.tolist() == ["ann", "bob"]
 
 
 def test_coordinates_may_be_numbers_of_any_type() -> None:
@@ -374,7 +374,7 @@ def test_nothing_of_the_input_rides_along(kind: str) -> None:
     assert np.int64(NUMBER).tobytes() in buffers(given)
     makers: dict[str, Any] = {"pyarrow": pa.table, "polars": pl.DataFrame, "lazy": pl.LazyFrame}
     x = {**makers, "duckdb": duckdb.from_arrow}[kind](given)
-    release = ask("points", x, by="user", keep=["sparse", "kind", "view", "zone"], missing="drop")
+    release = ask("points", x, person="user", keep=["sparse", "kind", "view", "zone"], missing="drop")
     found = columns(release.value)
     assert found["user"] == found["kind"] == found["view"] == ["a", "c", "d"]
     assert found["sparse"] == [5, None, 3]

@@ -289,9 +289,9 @@ def test_normal_noise_has_no_end() -> None:
 def test_a_seed_gives_the_difference_of_two_inputs_away() -> None:
     """With one seed, the difference of two releases is that of the inputs; without a seed it is not."""
     x, y = np.zeros((50, 2)), np.full((50, 2), 300.0)
-    one, other = (gv.points(z, rho=2e-4, rng=np.random.default_rng(10)).value for z in (x, y))
+    one, other = (gv.Locations(z, rng=np.random.default_rng(10)).points(rho=2e-4).value for z in (x, y))
     np.testing.assert_allclose(other - one, y - x, rtol=0, atol=1e-6)
-    one, other = (gv.points(z, rho=2e-4).value for z in (x, y))
+    one, other = (gv.Locations(z).points(rho=2e-4).value for z in (x, y))
     # Equal noise happens in 1 of 10^4 coordinates, as it is on a grid.
     assert (np.abs(other - one - 300) > 1e-3).mean() > 0.9
 
@@ -318,8 +318,8 @@ def test_a_forked_worker_has_noise_of_its_own() -> None:
     shared = np.random.default_rng()
     assert (in_a_fork(lambda: naive(0.0, 20, shared)) == in_a_fork(lambda: naive(0.0, 20, shared))).all()
     x = np.zeros((20, 2))
-    gv.points(x, rho=2e-4)
-    released_by = [in_a_fork(lambda: gv.points(x, rho=2e-4).value.ravel()) for _ in range(2)]
+    gv.Locations(x).points(rho=2e-4)
+    released_by = [in_a_fork(lambda: gv.Locations(x).points(rho=2e-4).value.ravel()) for _ in range(2)]
     assert (released_by[0] == released_by[1]).mean() < 0.2
 
 
@@ -493,25 +493,25 @@ def test_the_rounding_of_a_function_can_be_stated() -> None:
     x = [[0.0, 0.0], [3.0, 4.0]]
     road = shapely.LineString([(0, 10), (100, 10)])
     for fn_error in (0, 1e-9):
-        release = gv.answer(x, lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=fn_error)
+        release = gv.Locations(x).answer(lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=fn_error)
         assert release.exact
         assert release.certificate()["fn_error"] == fn_error
-        assert gv.distance(x, road, rho=1e-4, fn_error=fn_error).exact
-    assert not gv.distance(x, road, rho=1e-4).exact
-    assert gv.distance(x, (0.0, 0.0), rho=1e-4).exact
+        assert gv.Locations(x).distance(road, rho=1e-4, fn_error=fn_error).exact
+    assert not gv.Locations(x).distance(road, rho=1e-4).exact
+    assert gv.Locations(x).distance((0.0, 0.0), rho=1e-4).exact
     for wrong in (-1e-9, math.nan, math.inf, "small", 1e6):
         with pytest.raises(gv.errors.InvalidParameter, match="fn_error"):
-            gv.answer(x, lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+            gv.Locations(x).answer(lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
         for p in ((0.0, 0.0), road):
             with pytest.raises(gv.errors.InvalidParameter, match="fn_error"):
-                gv.distance(x, p, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+                gv.Locations(x).distance(p, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
 
 
 def test_a_stated_rounding_is_part_of_what_is_said() -> None:
     """The error bound includes it, the text shows it, and the certificate is JSON whatever number was given."""
     x = [[0.0, 0.0], [3.0, 4.0]]
     plain, stated = (
-        gv.answer(x, lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
+        gv.Locations(x).answer(lambda x: x[:, 0].max(), lipschitz=1, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
         for wrong in (0, Fraction(1, 3))
     )
     assert stated.error(0.05) - plain.error(0.05) == pytest.approx(1 / 3)
@@ -520,13 +520,13 @@ def test_a_stated_rounding_is_part_of_what_is_said() -> None:
     assert Fraction(json.loads(json.dumps(stated.certificate()))["fn_error"]) >= Fraction(1, 3)
     numbers: list[Any] = [np.float32(0.5), np.int64(1)]
     for number in numbers:
-        release = gv.answer(x, lambda x: x[:, 0].max(), lipschitz=numbers[1], rho=1e-4, fn_error=number)
+        release = gv.Locations(x).answer(lambda x: x[:, 0].max(), lipschitz=numbers[1], rho=1e-4, fn_error=number)
         assert json.loads(json.dumps(release.certificate()))["fn_error"] == number
 
 
 def test_unpickled_releases_cannot_be_written_to() -> None:
     """Arrays of an unpickled release are read-only, as those of the release are."""
-    release = pickle.loads(pickle.dumps(gv.points([[0.0, 0.0]], rho=1e-4)))
+    release = pickle.loads(pickle.dumps(gv.Locations([[0.0, 0.0]]).points(rho=1e-4)))
     for array in (release.value, release.coords, copy.deepcopy(release).value):
         assert not array.flags.writeable
 
@@ -657,6 +657,6 @@ def test_places_are_no_farther_than_points() -> None:
     """A place that squares to infinity is refused, not waited for."""
     for p in ((1e200, 0.0), (0.0, math.inf), (2e8, 0.0)):
         with pytest.raises(gv.errors.InvalidParameter, match="at most 1e"):
-            gv.nearest([[0.0, 0.0]], p, k=1, epsilon=1e-3)
+            gv.Locations([[0.0, 0.0]]).nearest(p, k=1, epsilon=1e-3)
     with pytest.raises(gv.errors.InvalidData, match="at most 1e"):
-        gv.answer([[0.0, 0.0]], lambda x: 1e300, lipschitz=1, rho=1, fn_error=0)
+        gv.Locations([[0.0, 0.0]]).answer(lambda x: 1e300, lipschitz=1, rho=1, fn_error=0)

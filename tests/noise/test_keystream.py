@@ -156,7 +156,7 @@ def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.Monkey
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_in_the_middle_of_a_question_gives_one_answer(fork: Callable[[], int]) -> None:
     """Two processes must not both draw for what one of them has paid."""
-    session = gv.Session([[0.0, 0.0]], rho="1e-4")
+    session = gv.Locations([[0.0, 0.0]]).session(rho="1e-4")
     here, child = os.getpid(), 0
     receive, send = os.pipe()
 

@@ -18,6 +18,7 @@ from geoveil.heatmaps import Grid, HeatMap, density
 from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from tests.geo.test_forms import in_the_plane
+from tests.questions import release_of
 
 pytestmark = pytest.mark.once
 
@@ -40,7 +41,8 @@ def town(n: int, seed: int = 1) -> Floats:
 def alone(x: Floats, seed: int = 2, **how: Any) -> gv.Release:
     """Release each point as another person's; by default the noise has a scale of two cells."""
     how = how or {"rho": 1 / (2 * 500**2)}
-    return gv.points(x, by=np.arange(len(x)), rng=np.random.default_rng(seed), **how)
+    release: gv.Release = release_of("points", x, person=np.arange(len(x)), rng=np.random.default_rng(seed), **how)
+    return release
 
 
 def off(found: NDArray[Any], truth: NDArray[Any]) -> float:
@@ -160,7 +162,7 @@ def test_more_points_give_a_sharper_map() -> None:
 def test_one_point_is_spread_by_its_noise() -> None:
     """Of one released point the map is highest in its cell and falls away from it, and holds at most one point."""
     grid = Grid((0, 0, 2250, 2250), cell=250)
-    found = density(gv.points([[1125.0, 1125.0]], rho=1.0), grid).value
+    found = density(gv.Locations([[1125.0, 1125.0]]).points(rho=1.0), grid).value
     assert found[4, 4] == pytest.approx(1, abs=0.05)
     blurred = deconvolve([NoisyPoints(np.array([[1125.0, 1125.0]]), "gaussian", np.full(1, 400.0))], grid)
     assert blurred.argmax() == 4 * 9 + 4
@@ -174,17 +176,19 @@ def test_everyone_has_noise_of_their_own() -> None:
     """Persons of different noise count by theirs: a few with little noise sharpen the map of all."""
     x = town(5_000)
     labels = np.where(np.arange(5_000) < 4_000, 0, np.arange(5_000))
-    raw = gv.points(x, by=labels, rho=1 / (2 * 30**2), rng=np.random.default_rng(5))
-    with pytest.raises(InvalidParameter, match="by"):
+    raw = gv.Locations(x, person=labels, rng=np.random.default_rng(5)).points(rho=1 / (2 * 30**2))
+    with pytest.raises(InvalidParameter, match="person = "):
         density(raw, GRID)
-    found, truth = density(raw, GRID, by=labels), GRID.count(x)
+    found, truth = density(raw, GRID, person=labels), GRID.count(x)
     coarse = alone(x, rho=1 / (2 * float(raw.scale.iloc[0]) ** 2))
     assert off(found.value, truth) < 0.7 * off(density(coarse, GRID).value, truth)
     assert found.by.equals(raw.by)
     frame = geopandas.GeoDataFrame({"who": labels}, geometry=shapely.points(x), crs=27700)
-    named = gv.points(frame, by="who", rho=1 / (2 * 30**2), rng=np.random.default_rng(5))
-    plain = gv.points(x, by=labels, rho=in_the_plane(27700, 1 / (2 * 30**2)), rng=np.random.default_rng(5))
-    np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, by=labels).value, atol=1e-6)
+    named = gv.Locations(frame, person="who", rng=np.random.default_rng(5)).points(rho=1 / (2 * 30**2))
+    plain = gv.Locations(x, person=labels, rng=np.random.default_rng(5)).points(
+        rho=in_the_plane(27700, 1 / (2 * 30**2))
+    )
+    np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, person=labels).value, atol=1e-6)
 
 
 @pytest.mark.deep
@@ -204,7 +208,7 @@ def test_many_different_scales_are_taken_together() -> None:
 def test_guarantees_of_several_releases_add_up() -> None:
     """The sum, or the largest of any person that a column names; two notions or metrics cannot be added."""
     x = town(100)
-    morning, noon = (gv.points(x, rho=rho, rng=np.random.default_rng(7)) for rho in (1e-5, 2e-5))
+    morning, noon = (gv.Locations(x, rng=np.random.default_rng(7)).points(rho=rho) for rho in (1e-5, 2e-5))
     both = density([morning, noon], GRID)
     assert both.guarantee == gv.CGP(rho=3e-5)
     assert both.n == 200
@@ -213,7 +217,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
 
     def by_user(users: Any, rho: float, column: str = "user") -> gv.Release:
         frame = geopandas.GeoDataFrame({column: users}, geometry=shapely.points(x[: len(users)]))
-        return gv.points(frame.set_crs(27700), by=column, rho=rho)
+        return gv.Locations(frame.set_crs(27700), person=column).points(rho=rho)
 
     first = by_user(np.arange(100) % 10, 1e-5)
     second = by_user(np.arange(50) % 5 + 20, 4e-5)
@@ -229,9 +233,9 @@ def test_guarantees_of_several_releases_add_up() -> None:
     for unlike in (by_user(np.arange(50) + 20, 4e-5, "device"), by_user([str(i) for i in range(50)], 4e-5)):
         assert density([first, unlike], GRID).guarantee == gv.CGP(rho=5e-5)
         assert density([first, unlike], GRID).by is None
-    arrays = [gv.points(x, by=np.arange(100) + start, rho=1e-5) for start in (0, 500)]
+    arrays = [gv.Locations(x, person=np.arange(100) + start).points(rho=1e-5) for start in (0, 500)]
     assert density(arrays, GRID).guarantee == gv.CGP(rho=2e-5)
-    unknown = gv.points(geopandas.GeoSeries(shapely.points(x), crs=27700), rho=2e-5)
+    unknown = gv.Locations(geopandas.GeoSeries(shapely.points(x), crs=27700)).points(rho=2e-5)
     assert density([first, unknown], GRID).guarantee == gv.CGP(rho=3e-5)
     assert density([first, unknown], GRID).by is None
 
@@ -274,8 +278,10 @@ def test_maps_in_feet_are_those_in_metres() -> None:
     foot = 1200 / 3937
     city = np.array([1_830_000.0, 640_000.0])
     x = city + town(500)
-    feet = gv.points(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rho=1e-2, rng=np.random.default_rng(1))
-    plain = gv.points(x, rho=in_the_plane(2227, 1e-2), rng=np.random.default_rng(1))
+    feet = gv.Locations(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rng=np.random.default_rng(1)).points(
+        rho=1e-2
+    )
+    plain = gv.Locations(x, rng=np.random.default_rng(1)).points(rho=in_the_plane(2227, 1e-2))
     ends = np.concatenate([city, city + np.array([4000, 3000])])
     metres, grid = Grid(tuple(ends), cell=250), Grid(tuple(ends / foot), cell=250 / foot)
     assert off(density(feet, grid).value, density(plain, metres).value) < 2
@@ -293,7 +299,7 @@ def test_a_grid_that_is_left_out_suits_released_points_and_their_noise() -> None
     assert heat.grid.cell == 50  # the scale is 70.7 m, and the map about 4 km wide
     assert density(released, 500).grid.cell == 500
     assert density(released, (0, 0, 40_000, 30_000)).grid == Grid((0, 0, 40_000, 30_000), cell=500)
-    one = density(gv.points([[5.0, 5.0]], rho=1e-4))
+    one = density(gv.Locations([[5.0, 5.0]]).points(rho=1e-4))
     assert one.grid.shape == (1, 1)
     for wrong in ("fine", True, -5, (0, 0, 1), (1, 1, 0, 0)):
         with pytest.raises(InvalidParameter):
@@ -303,12 +309,12 @@ def test_a_grid_that_is_left_out_suits_released_points_and_their_noise() -> None
 def test_what_cannot_be_mapped_is_refused() -> None:
     """Other questions, dimensions and noises, processed releases, nothing, the same release twice, no grid."""
     x = town(10)
-    raw = gv.points(x, rho=1e-3)
+    raw = gv.Locations(x).points(rho=1e-3)
     inside = gv.clamp(raw, shapely.box(0, 0, 1, 1))
     bad: list[Any] = [
-        gv.mean(x, rho=1),
-        gv.points(x, epsilon=1, method="best"),
-        gv.points(np.zeros((3, 3)), rho=1),
+        gv.Locations(x).mean(rho=1),
+        gv.Locations(x).points(epsilon=1, method="best"),
+        gv.Locations(np.zeros((3, 3))).points(rho=1),
         inside,
         density(raw, GRID),
         [],
@@ -320,8 +326,8 @@ def test_what_cannot_be_mapped_is_refused() -> None:
             density(releases, GRID)
     with pytest.raises(InvalidParameter, match="grid"):
         density(raw, "250 m")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="by"):
-        density([raw, gv.points(x, rho=1e-3)], GRID, by=np.arange(10))
+    with pytest.raises(InvalidParameter, match="person = "):
+        density([raw, gv.Locations(x).points(rho=1e-3)], GRID, person=np.arange(10))
 
 
 def test_a_kernel_is_a_chance() -> None:

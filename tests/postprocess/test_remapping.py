@@ -21,6 +21,7 @@ from geoveil.heatmaps import Grid, density, remap
 from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from geoveil.postprocess.remapping import PointPosterior, choose, over_cells, over_places
 from tests.geo.test_forms import in_the_plane
+from tests.questions import release_of
 
 pytestmark = pytest.mark.once
 
@@ -38,8 +39,9 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 def released(x: Any = PLACES, **how: Any) -> gv.Release:
     """Release points, each as another person's."""
-    given: dict[str, Any] = {"rho": 1e-5, "by": np.arange(len(x)), "rng": rng()} | how
-    return gv.points(x, **given)
+    given: dict[str, Any] = {"rho": 1e-5, "person": np.arange(len(x)), "rng": rng()} | how
+    release: gv.Release = release_of("points", x, **given)
+    return release
 
 
 def by_hand(y: Floats, noise: Noise, scale: float, places: Floats, weights: Floats) -> tuple[list[float], float]:
@@ -199,20 +201,20 @@ def test_everyone_has_noise_of_their_own() -> None:
     """Persons of different noise are remapped each by theirs, as if each had been released alone."""
     x = rng().uniform([0, 0], [3000, 2000], size=(7, 2))
     labels = np.array(["b", "a", "a", "b", "a", "a", "a"])
-    raw = gv.points(x, by=labels, rho=1e-6, rng=rng())
-    with pytest.raises(InvalidParameter, match="by"):
+    raw = gv.Locations(x, person=labels, rng=rng()).points(rho=1e-6)
+    with pytest.raises(InvalidParameter, match=r"^person = None"):
         remap(raw, PLACES)
-    done = remap(raw, PLACES, by=labels)
+    done = remap(raw, PLACES, person=labels)
     for person in "ab":
         at = labels == person
         scale = np.full(at.sum(), raw.scale[person])
         alone = over_places(NoisyPoints(raw.value[at], "gaussian", scale), PLACES, np.ones(4))
         np.testing.assert_allclose(done.value[at], alone.mean)
     for wrong in (labels[::-1], labels[:3], np.repeat("a", 7), np.arange(7)):
-        with pytest.raises(InvalidData, match="by"):
-            remap(raw, PLACES, by=wrong)
-    with pytest.raises(InvalidParameter, match="by"):
-        remap(gv.points(x, rho=1e-6), PLACES, by=labels)
+        with pytest.raises(InvalidData, match=r"^person = "):
+            remap(raw, PLACES, person=wrong)
+    with pytest.raises(InvalidParameter, match=r"^person = "):
+        remap(gv.Locations(x).points(rho=1e-6), PLACES, person=labels)
 
 
 def test_frames_stay_frames() -> None:
@@ -221,16 +223,16 @@ def test_frames_stay_frames() -> None:
     frame = geopandas.GeoDataFrame(
         {"taxi": list("abbccc")}, geometry=shapely.points(x), crs=27700, index=np.arange(6) + 7
     )
-    raw = gv.points(frame, by="taxi", rho=1e-6, rng=rng())
+    raw = gv.Locations(frame, person="taxi", rng=rng()).points(rho=1e-6)
     done = remap(raw, GRID)
     assert done.value.index.equals(frame.index)
     assert done.value["taxi"].equals(frame["taxi"])
     assert done.value.crs == frame.crs
     assert done.coords is not None
     np.testing.assert_allclose(shapely.get_coordinates(done.value.geometry.array), done.coords)
-    array = gv.points(x, by=list("abbccc"), rho=in_the_plane(27700, 1e-6), rng=rng())
-    np.testing.assert_allclose(remap(array, GRID, by=list("abbccc")).value, done.coords)
-    line = remap(gv.points(shapely.MultiPoint(x), rho=1e-6, rng=rng()), GRID).value
+    array = gv.Locations(x, person=list("abbccc"), rng=rng()).points(rho=in_the_plane(27700, 1e-6))
+    np.testing.assert_allclose(remap(array, GRID, person=list("abbccc")).value, done.coords)
+    line = remap(gv.Locations(shapely.MultiPoint(x), rng=rng()).points(rho=1e-6), GRID).value
     assert isinstance(line, shapely.MultiPoint)
 
 
@@ -239,8 +241,8 @@ def test_priors_are_in_the_units_of_the_release() -> None:
     foot = 1200 / 3937
     city = np.array([1_830_000.0, 640_000.0])
     x = city + rng().uniform([0, 0], [3000, 2000], size=(6, 2))
-    feet = gv.points(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rho=1e-5, rng=rng())
-    plain = gv.points(x, rho=in_the_plane(2227, 1e-5), rng=rng())
+    feet = gv.Locations(geopandas.GeoSeries(shapely.points(x / foot), crs=2227), rng=rng()).points(rho=1e-5)
+    plain = gv.Locations(x, rng=rng()).points(rho=in_the_plane(2227, 1e-5))
     ends = np.concatenate([city, city + np.array([3000, 2000])])
     metres, grid = Grid(tuple(ends), cell=500), Grid(tuple(ends / foot), cell=500 / foot)
     assert grid.shape == metres.shape == GRID.shape
@@ -255,7 +257,7 @@ def test_priors_are_in_the_units_of_the_release() -> None:
 def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
     """Points in degrees serve as the same points in the release's system; without a system they are refused."""
     stops = geopandas.GeoSeries(shapely.points(PLACES + CITY), crs=32610)
-    raw = gv.points(stops, rho=1e-6, rng=rng())
+    raw = gv.Locations(stops, rng=rng()).points(rho=1e-6)
     expected = remap(raw, PLACES + CITY).coords
     for prior in (stops, stops.to_frame("geometry"), stops.to_crs(4326)):
         np.testing.assert_allclose(remap(raw, prior).coords, expected, atol=1e-3)  # type: ignore[arg-type]
@@ -263,7 +265,7 @@ def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
         remap(raw, stops.set_crs(None, allow_override=True))
     with pytest.raises(InvalidData, match="Points"):
         remap(raw, stops.buffer(10))
-    arrays = gv.points(PLACES + CITY, rho=in_the_plane(32610, 1e-6), rng=rng())
+    arrays = gv.Locations(PLACES + CITY, rng=rng()).points(rho=in_the_plane(32610, 1e-6))
     np.testing.assert_allclose(remap(arrays, stops).coords, expected, atol=1e-3)  # type: ignore[arg-type]
     with pytest.raises(GeoveilError, match="degrees"):
         remap(arrays, stops.to_crs(4326))
@@ -298,16 +300,16 @@ def test_priors_that_are_no_places_are_refused(prior: Any) -> None:
 
 def test_releases_that_cannot_be_remapped_are_refused() -> None:
     """Other questions, noise on all points together, processed releases, grids for other dimensions, unknown aims."""
-    for x in (gv.mean(PLACES, rho=1), gv.hull(PLACES, rho=1)):
+    for x in (gv.Locations(PLACES).mean(rho=1), gv.Locations(PLACES).hull(rho=1)):
         with pytest.raises(InvalidData, match="of points"):
             remap(x, PLACES)
     together = [
-        gv.points(PLACES, epsilon=1, method="best"),
-        gv.points(PLACES, epsilon=1, metric="2"),
-        gv.points(PLACES, epsilon=1, method="best", by=[1, 1, 2, 3]),
+        gv.Locations(PLACES).points(epsilon=1, method="best"),
+        gv.Locations(PLACES).points(epsilon=gv.GP(epsilon=1, metric="2")),
+        gv.Locations(PLACES, person=[1, 1, 2, 3]).points(epsilon=1, method="best"),
     ]
     for raw in together:
-        with pytest.raises(InvalidData, match=r"independent.*Use gv\.points"):
+        with pytest.raises(InvalidData, match=r"independent.*gv\.paper\.identity"):
             remap(raw, PLACES)
     with pytest.raises(InvalidData, match="Remap first"):
         remap(remap(released(), PLACES), PLACES)
@@ -321,12 +323,12 @@ def test_releases_that_cannot_be_remapped_are_refused() -> None:
 def test_independent_laplace_noises_are_one_and_the_same() -> None:
     """Copies of the Laplace, its K-norm and itself, of one point each, are remapped alike."""
     x = PLACES[:1]
-    how: list[Any] = [{"method": "paper"}, {"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
-    for kind in how:
-        raw = gv.points(x, epsilon=0.01, rng=rng(), **kind)
+    how: list[Any] = [{"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
+    alike = [release_of("points", x, rng=rng(), epsilon=0.01, **kind) for kind in how]
+    for raw in (gv.paper.identity(x, epsilon=0.01, rng=rng()), *alike):
         expected = over_places(NoisyPoints(np.asarray(raw.coords), "laplace", np.full(1, 100.0)), PLACES, np.ones(4))
         np.testing.assert_allclose(remap(raw, PLACES).value, expected.mean)
-    copies = gv.points(PLACES, epsilon=0.01, metric="1", method="best", rng=rng())
+    copies = gv.Locations(PLACES, rng=rng()).points(epsilon=gv.GP(epsilon=0.01, metric="1"), method="best")
     expected = over_places(NoisyPoints(copies.value, "laplace", np.full(4, 100.0)), PLACES, np.ones(4))
     np.testing.assert_allclose(remap(copies, PLACES).value, expected.mean)
 
@@ -338,25 +340,25 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
     assert own.guarantee == raw.guarantee
     assert "heat map" in own.processing.steps[-1]
     one, other = (
-        gv.points(
-            geopandas.GeoDataFrame({"user": users}, geometry=shapely.points(PLACES), crs=27700), by="user", rho=rho
-        )
+        gv.Locations(
+            geopandas.GeoDataFrame({"user": users}, geometry=shapely.points(PLACES), crs=27700), person="user"
+        ).points(rho=rho)
         for users, rho in ((list("abcd"), 1e-5), (list("wxyz"), 3e-5))
     )
     assert remap(one, density(other, GRID)).guarantee == gv.CGP(rho=3e-5)
     same = released(rho=3e-5, rng=rng(3))
     assert remap(raw, density(same, GRID)).guarantee == gv.CGP(rho=4e-5)
-    unknown = gv.points(PLACES, rho=3e-5, rng=rng(3))
+    unknown = gv.Locations(PLACES, rng=rng(3)).points(rho=3e-5)
     done = remap(raw, density(unknown, GRID))
     assert done.guarantee == gv.CGP(rho=4e-5)
     assert done.certificate()["rho"] == "0.00004"
     np.testing.assert_allclose(done.value, remap(raw, GRID, weights=density(unknown, GRID).value).value)
-    laplace = gv.points(PLACES, by=np.arange(4), epsilon=1e-2, rng=rng(3))
+    laplace = gv.Locations(PLACES, person=np.arange(4), rng=rng(3)).points(epsilon=1e-2)
     with pytest.raises(IncompatibleGuarantees):
         remap(raw, density(laplace, GRID))
     with pytest.raises(InvalidParameter, match="weights"):
         remap(raw, density(raw, GRID), weights=np.ones(GRID.shape))
-    elsewhere = gv.points(geopandas.GeoSeries(shapely.points(PLACES), crs=27700), rho=1e-5, rng=rng())
+    elsewhere = gv.Locations(geopandas.GeoSeries(shapely.points(PLACES), crs=27700), rng=rng()).points(rho=1e-5)
     with pytest.raises(InvalidData, match="system"):
         remap(elsewhere, density(raw, GRID))
 

@@ -130,13 +130,13 @@ def _computed() -> list[object]:
         *(h.per(unit) for h in (g, e) for unit in ("km", "mi", "ft")),
         gv.CGP(rho="1.23456789", unit="mi"),
         e.as_cgp(),
-        gv.points(x, rho=g, rng=rng).scale,
-        gv.points(x, epsilon=e, rng=rng).scale,
-        gv.mean(x, rho="1.23456789e-5", rng=rng).scale,
-        gv.nearest(x, (0, 0), k=2, rho="1.23456789e-5", rng=rng).scale,
-        gv.hull(x, rho="1.23456789e-5", rng=rng).scale,
-        gv.hull(x, k=3, rho="1.23456789e-5", method="paper", rng=rng).scale,
-        gv.first_within(x, (0, 0), radius=1, epsilon="1.23456789e-5", rng=rng).scale,
+        gv.Locations(x, rng=rng).points(rho=g).scale,
+        gv.Locations(x, rng=rng).points(epsilon=e).scale,
+        gv.Locations(x, rng=rng).mean(rho="1.23456789e-5").scale,
+        gv.Locations(x, rng=rng).nearest((0, 0), k=2, rho="1.23456789e-5").scale,
+        gv.Locations(x, rng=rng).hull(rho="1.23456789e-5").scale,
+        gv.paper.hull(x, k=3, rho="1.23456789e-5", rng=rng).scale,
+        gv.Locations(x, rng=rng).first_within((0, 0), radius=1, epsilon="1.23456789e-5").scale,
     ]
 
 

@@ -21,7 +21,7 @@ from geoveil.noise import Reals, as_reals
 from geoveil.queries import SUMMARIES, Distance
 from geoveil.queries.extent import enclosing
 from geoveil.queries.lipschitz_query import LipschitzQuery
-from tests.questions import QUESTIONS, ask
+from tests.questions import QUESTIONS, ask, release_of
 
 pytestmark = pytest.mark.once
 
@@ -270,7 +270,7 @@ def test_the_noise_follows_the_constant() -> None:
     for name in SUMMARIES:
         for metric in METRICS:
             k = summary(name, 5, 2, metric).constant
-            ask = partial(getattr(gv, name), x, metric=metric, rng=np.random.default_rng(0))
+            ask = partial(release_of, name, x, metric=metric, rng=np.random.default_rng(0))
             gaussian, laplace = ask(rho=0.02).scale, ask(epsilon="0.3").scale
             assert gaussian == pytest.approx(k / math.sqrt(0.04), rel=1e-12)
             assert laplace == pytest.approx(k / 0.3, rel=1e-12)
@@ -399,14 +399,16 @@ def test_a_lipschitz_function_is_answered_with_its_own_constant_and_metric() -> 
     """An answer takes constant and metric from the function; a plain function takes them from the caller."""
     x = np.array([[3.0, 4.0], [-1.0, 2.0]])
     g = gv.Lipschitz(_first, 2.5, "2")
-    release = gv.answer(x, g, rho=0.02, rng=np.random.default_rng(0))
+    release = gv.Locations(x, rng=np.random.default_rng(0)).answer(g, rho=0.02)
     assert release.scale == pytest.approx(2.5 / 0.2)
     assert release.guarantee == gv.CGP(rho=0.02, metric="2")
-    same = gv.answer(x, _first, lipschitz=2.5, metric="2", rho=0.02, rng=np.random.default_rng(0))
+    same = gv.Locations(x, rng=np.random.default_rng(0)).answer(
+        _first, lipschitz=2.5, rho=gv.CGP(rho=0.02, metric="2")
+    )
     assert same.value == release.value
     assert same.guarantee == release.guarantee
     vector = gv.Lipschitz.vector(g, g)
-    two = gv.answer(x, vector, size=2, epsilon=0.1, rng=np.random.default_rng(0))
+    two = gv.Locations(x, rng=np.random.default_rng(0)).answer(vector, size=2, epsilon=0.1)
     assert two.value.shape == (2,)
     assert two.scale == pytest.approx(vector.constant / 0.1)
 
@@ -470,7 +472,7 @@ def test_persons_move_along_with_their_points(name: str) -> None:
     """With equal randomness, shifting all points shifts each person's released locations alike."""
     x, p, v = X[:, :2], np.array([100.0, -50.0]), np.array([4096.0, -8192.0])
     here, there = (
-        ask(name, x + move, near=p + move, by=WHO, rho=1e-5, rng=np.random.default_rng(5)).value
+        ask(name, x + move, near=p + move, person=WHO, rho=1e-5, rng=np.random.default_rng(5)).value
         for move in (np.zeros(2), v)
     )
     if name == "hull":

@@ -139,13 +139,13 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
         more = ((551_000, 4_180_000),) if name == "distance" else ()
         # A radius is known less well: of some of ten thousand more bits are asked for, one by one.
         rng = np.random.default_rng(1) if name == "radius" else None
-        return getattr(gv, name)(frame, *more, by="user", rho=1e-4, rng=rng)
+        return getattr(gv.Locations(frame, person="user", rng=rng), name)(*more, rho=1e-4)
 
     few, many = crowd(400), crowd(10_400)
     ask(few)  # imports
     assert calls(lambda: ask(many)) - calls(lambda: ask(few)) < 2000
     assert len(ask(many).by) == 10_400
-    first = partial(gv.answer, crowd(400), lambda x: x[0, 0], by="user", lipschitz=1, rho=1e-4)
+    first = partial(gv.Locations(few, person="user").answer, lambda x: x[0, 0], lipschitz=1, rho=1e-4)
     assert calls(first) > 400  # what the count would notice
 
 
@@ -168,21 +168,27 @@ def test_boxes_of_many_are_those_of_each() -> None:
         assert (boxes[:, 2] - boxes[:, 0] == 360).any() == (lat == 89.0)
 
 
+def release_file(folder: Path) -> None:
+    """Release the points of a file to another file."""
+    trips = gv.Locations(folder / "in.parquet", person="user", area=BAY)
+    trips.points(to=folder / "out.parquet", overwrite=True, rho=1e-4)
+
+
 @pytest.mark.slow
 def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:
     """From file to file, no function is called for each person."""
     counts = []
     for persons in (400, 400, 10_400):
         crowd(persons).to_parquet(tmp_path / "in.parquet")
-        ask = partial(gv.points_file, tmp_path / "in.parquet", tmp_path / "out.parquet", by="user", rho=1e-4)
-        counts.append(calls(lambda ask=ask: ask(area=BAY)))  # type: ignore[misc]
+        people = gv.Locations(tmp_path / "in.parquet", person="user", area=BAY)
+        counts.append(calls(partial(people.points, to=tmp_path / "out.parquet", overwrite=True, rho=1e-4)))
     assert counts[2] - counts[1] < 2000
 
 
 def test_persons_may_have_one_point_or_many() -> None:
     """Each has the noise of their own number of points."""
     frame = crowd(8)
-    release = gv.points(frame, by="user", rho=5e-5)
+    release = gv.Locations(frame, person="user").points(rho=5e-5)
     sizes = frame.user.value_counts()
     for person, scale in release.scale.items():
         assert 1 <= scale / (100 * np.sqrt(sizes[person])) < 1.01

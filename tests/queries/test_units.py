@@ -15,6 +15,7 @@ from geoveil.privacy import CGP, GP, as_metric, stretch_sizes, unit_distance
 from geoveil.queries import SUMMARIES, Points, SupportHull, UnitSizes
 from geoveil.queries.constants import lipschitz, support_squared
 from tests.oracle import SLACK, Floats, renyi, shifted
+from tests.questions import release_of
 
 UNIT = as_metric("1 day")
 
@@ -38,11 +39,13 @@ def test_each_person_has_the_selection_that_their_units_need(
             monkeypatch.setattr(kind, name, noted)
     x = np.column_stack([np.arange(9.0) * 100, np.zeros(9)])[::order]
     by = np.array(["ann"] + ["bob"] * 8)[::order]
-    cases: list[tuple[dict[str, Any], Any]] = [({}, None), ({"unit": "1 day"}, 1.8e9 + np.arange(9) * 3600.0)]
+    cases: list[tuple[dict[str, Any], Any]] = [({}, None), ({"protect": "1 day"}, 1.8e9 + np.arange(9) * 3600.0)]
     for more, times in cases:
         used.clear()
         rng = np.random.default_rng(1)
-        found = gv.nearest(x, [0, 0], k=1, by=by, locations=locations, times=times, rng=rng, **more, **budget)
+        found = release_of(
+            "nearest", x, [0, 0], person=by, times=times, rng=rng, k=1, locations=locations, **more, **budget
+        )
         assert sorted(used) == [(1, 1.0), (8, 2.0)]
         rows = found.value["nearest"].to_numpy()
         assert [by[row] for row in rows] == [*dict.fromkeys(by)]

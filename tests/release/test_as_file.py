@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from tests.formats import BAY, FORMATS, make, people
+from tests.questions import release_of
 
 STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
 SCHEMA = json.loads((Path(gv.__file__).parent / "certificate.schema.json").read_text())
@@ -38,7 +39,7 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
     """What was loaded, smoothed and saved is a file like the released one, whose certificate says what was done."""
     source, how = make(form, tmp_path)
     target = tmp_path / f"out{''.join(source.suffixes)}"
-    gv.points_file(source, target, rho=1e-3, **how)
+    release_of("points", source, to=target, rho=1e-3, **how)
     loaded: Any = gv.load(target)
     account = saved(smoothed(loaded), tmp_path / f"smooth{''.join(source.suffixes)}")
     again: Any = gv.load(tmp_path / f"smooth{''.join(source.suffixes)}")
@@ -56,7 +57,7 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".geojson", ".gpkg", ".shp", ".parquet"])
 def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
     """A released frame goes into any of the usual formats, with its persons, and comes back as it was."""
-    release: Any = gv.points(people(), by="user", rho=1e-3, area=BAY)
+    release: Any = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
     account = saved(release, tmp_path / f"out{ending}")
     again: Any = gv.load(tmp_path / f"out{ending}")
     assert account["by"] == "user"
@@ -69,7 +70,7 @@ def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
 @pytest.mark.parametrize("ending", [".csv", ".gpkg", ".parquet"])
 def test_points_in_metres_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
     """Points in metres are saved and loaded, also where no column says what they are."""
-    release: Any = gv.points(people().to_crs(32610), by="user", rho=1e-3)
+    release: Any = gv.Locations(people().to_crs(32610), person="user").points(rho=1e-3)
     saved(release, tmp_path / f"out{ending}")
     np.testing.assert_allclose(gv.load(tmp_path / f"out{ending}").coords, release.coords, atol=1e-3)  # type: ignore[arg-type]
 
@@ -79,7 +80,7 @@ def test_points_in_metres_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
 def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> None:
     """An answer is a file with a row for each person, and its error and budget beside it."""
     options: dict[str, Any] = {"nearest": {"p": STATION, "k": 2}, "first_within": {"p": STATION, "radius": 500}}
-    release = getattr(gv, question)(people(), by=by, rho=1e-2, area=BAY, **options.get(question, {}))
+    release = getattr(gv.Locations(people(), person=by, area=BAY), question)(rho=1e-2, **options.get(question, {}))
     account = saved(release, tmp_path / "answer.csv")
     assert account["query"] == question
     frame = release.to_frame()
@@ -96,7 +97,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
 
 def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> None:
     """Places that were released stand beside the rows that were found."""
-    release: Any = gv.nearest(people(), STATION, k=3, locations=0.5, rho=1e-2, area=BAY)
+    release: Any = gv.Locations(people(), area=BAY).nearest(STATION, k=3, locations=0.5, rho=1e-2)
     frame = release.to_frame()
     assert frame["rank"].tolist() == [1, 2, 3]
     np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])
@@ -105,7 +106,7 @@ def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> Non
 def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
     """GeoJSON has longitudes from -180 to 180; a hull in Fiji is two polygons in it."""
     fiji = geopandas.GeoSeries.from_xy([179.5, -179.6, 179.9], [-17.0, -17.2, -16.5], crs=4326)
-    release = gv.hull(fiji, rho=1, area=gv.local(lat=-17, lon=180, radius=300_000))
+    release = gv.Locations(fiji, area=gv.local(lat=-17, lon=180, radius=300_000)).hull(rho=1)
     saved(release, tmp_path / "fiji.geojson")
     shape = geopandas.read_file(tmp_path / "fiji.geojson").geometry.iloc[0]
     assert shape.geom_type == "MultiPolygon"
@@ -116,7 +117,7 @@ def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
 
 def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
     """Each cell is a square in the system of the points, with how many points are to be expected in it."""
-    release = gv.points(people(), by="user", rho=1e-3, area=BAY)
+    release = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
     heat = gv.density(release, gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
     account = saved(heat, tmp_path / "heat.geojson")
     cells = geopandas.read_file(tmp_path / "heat.geojson")
@@ -129,19 +130,23 @@ def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
 def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     """Metres of no place on Earth, persons without a column, unknown endings, and answers where nothing was placed."""
     with pytest.raises(InvalidData, match="locations on the Earth"):
-        gv.mean([[0.0, 0.0]], rho=1e-3).to_file(tmp_path / "out.csv")
+        gv.Locations([[0.0, 0.0]]).mean(rho=1e-3).to_file(tmp_path / "out.csv")
     frame = people()
     with pytest.raises(InvalidData, match="with a column of persons"):
-        gv.points(frame.geometry, by=frame["user"], rho=1e-3, area=BAY).to_file(tmp_path / "out.csv")
+        gv.Locations(frame.geometry, person=frame["user"], area=BAY).points(rho=1e-3).to_file(tmp_path / "out.csv")
     labelled = frame.assign(person="ann")
     with pytest.raises(InvalidData, match="the labels that the release was made with"):
-        gv.points(labelled, by=np.arange(60), rho=1e-3, area=BAY, keep="all").to_file(tmp_path / "out.csv")
+        gv.Locations(labelled, person=np.arange(60), area=BAY).points(rho=1e-3, keep="all").to_file(
+            tmp_path / "out.csv"
+        )
     with pytest.raises(InvalidParameter, match="ends in one of"):
-        gv.hull(frame, rho=1e-3, area=BAY).to_file(tmp_path / "out.gpx")
+        gv.Locations(frame, area=BAY).hull(rho=1e-3).to_file(tmp_path / "out.gpx")
     with pytest.raises(InvalidParameter, match="no locations"):
-        gv.radius(frame, rho=1e-3, area=BAY).to_file(tmp_path / "out.geojson")
-    other = gv.points(frame, by="user", rho=1e-3, area=BAY)
-    heat = gv.density(gv.points(frame, by="user", rho=1e-3, area=BAY), gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
+        gv.Locations(frame, area=BAY).radius(rho=1e-3).to_file(tmp_path / "out.geojson")
+    other = gv.Locations(frame, person="user", area=BAY).points(rho=1e-3)
+    heat = gv.density(
+        gv.Locations(frame, person="user", area=BAY).points(rho=1e-3), gv.Grid((-4000, -4000, 4000, 4000), cell=2000)
+    )
     with pytest.raises(InvalidData, match="of one input"):
         gv.remap(other, heat).to_file(tmp_path / "out.csv")
     assert not [*tmp_path.iterdir()]
@@ -152,7 +157,9 @@ def test_a_ledgers_entry_stays_with_what_is_made_of_a_file(tmp_path: Path) -> No
     source, how = make("trips.csv", tmp_path)
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
-    gv.points_file(source, tmp_path / "out.csv", rho=1e-3, ledger=ledger, subject="ann", **{**how, "by": None})
+    release_of(
+        "points", source, ledger=ledger, subject="ann", to=tmp_path / "out.csv", rho=1e-3, **{**how, "person": None}
+    )
     account = saved(smoothed(gv.load(tmp_path / "out.csv")), tmp_path / "smooth.csv")
     assert account["entry"]["number"] == 2
     assert ledger.verify([account]) == 3

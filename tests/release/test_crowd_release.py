@@ -15,6 +15,7 @@ import pytest
 import shapely
 
 import geoveil as gv
+from tests.questions import release_of
 
 pytestmark = pytest.mark.slow
 
@@ -39,33 +40,33 @@ def districts() -> geopandas.GeoSeries:
     return geopandas.GeoSeries([parts, shapely.box(-122.42, 37.7, -122.3, 37.9)], ["west", "east"], crs=4326)
 
 
-def released(name: str, **how: Any) -> gv.CrowdRelease:
+def released(name: str, **how: Any) -> Any:
     """Ask one of the three questions about the frame."""
-    data, more = frame(), {"unit": "user", "area": BAY, "rho": 5e-5, "rng": np.random.default_rng(2), **how}
+    data, more = frame(), {"person": "user", "area": BAY, "rho": 5e-5, "rng": np.random.default_rng(2), **how}
     if name == "heatmap":
-        return gv.heatmap(data, 5000, **more)
+        return release_of("heatmap", data, 5000, **more)
     if name == "counts":
-        return gv.counts(data, districts(), **more)
+        return release_of("counts", data, districts(), **more)
     ends = data[["lat", "lon"]].iloc[::-1].reset_index(drop=True)
-    return gv.flows(data, ends, 10_000, **more)
+    return release_of("flows", data, 10_000, destinations=ends, **more)
 
 
 EVERY = pytest.mark.parametrize("name", ["heatmap", "counts", "flows"])
 SLICED = pytest.mark.parametrize("every", [None, "1 hour"])
 
 
-def asked(name: str, rng: np.random.Generator) -> gv.CrowdRelease:
+def asked(name: str, rng: np.random.Generator) -> Any:
     """Ask a question whose noise is measured."""
-    how: dict[str, Any] = {"unit": PEOPLE, "rng": rng}
+    how: dict[str, Any] = {"person": PEOPLE, "rng": rng}
     if name == "map":
-        return gv.heatmap(X, GRID, rho=5e-5, **how)
+        return release_of("heatmap", X, GRID, rho=5e-5, **how)
     if name == "map, GP":
-        return gv.heatmap(X, GRID, epsilon=0.01, **how)
+        return release_of("heatmap", X, GRID, epsilon=0.01, **how)
     if name == "fine map, GP":
-        return gv.heatmap(X, GRID, epsilon=0.01, bandwidth=500, **how)
+        return release_of("heatmap", X, GRID, epsilon=0.01, bandwidth=500, **how)
     if name == "counts, GP":
-        return gv.counts(X, REGIONS, epsilon=0.01, **how)
-    return gv.flows(X, X + 500, GRID, rho=5e-5, **how)
+        return release_of("counts", X, REGIONS, epsilon=0.01, **how)
+    return release_of("flows", X, GRID, destinations=X + 500, rho=5e-5, **how)
 
 
 @pytest.mark.deep
@@ -138,7 +139,7 @@ def test_a_heat_map_is_a_raster_from_north_to_south(every: Any, tmp_path: Path) 
         assert file.descriptions == (release.slices or (None,))
         west, south, east, north = file.bounds
     assert np.array_equal(bands[:, ::-1], release.value.reshape(bands.shape))
-    assert (west, south, east, north) == pytest.approx(release.grid.bounds)  # type: ignore[attr-defined]
+    assert (west, south, east, north) == pytest.approx(release.grid.bounds)
     assert gv.verify(tmp_path / "heat.tif")
 
 
@@ -157,8 +158,8 @@ def test_reports_draw_a_layer(name: str, every: Any, tmp_path: Path) -> None:
 
 def test_what_is_elsewhere_is_not_on_the_map() -> None:
     """A grid of a part of the area leaves the rest of the total elsewhere."""
-    release = gv.heatmap(
-        X, gv.Grid((0, -4000, 4000, 4000), cell=1000), unit=PEOPLE, rho=1e-3, rng=np.random.default_rng(1)
+    release = gv.Locations(X, person=PEOPLE, rng=np.random.default_rng(1)).heatmap(
+        gv.Grid((0, -4000, 4000, 4000), cell=1000), rho=1e-3
     )
     inside = int((X[:, 0] > 0).sum())
     assert release.value.sum() + release.elsewhere == pytest.approx(300)
@@ -174,11 +175,11 @@ def test_a_map_of_the_whole_area_adds_up_to_the_total() -> None:
 
 def test_ordinary_differential_privacy_is_that_of_the_theorem() -> None:
     """ρ·s²·1.231 for a map whose kernel has the side of a cell, and no more than the cap squared times that of one."""
-    how: dict[str, Any] = {"unit": PEOPLE, "rho": 5e-6, "rng": np.random.default_rng(1)}
-    cells = gv.flows(X, X, gv.Grid((-4000, -4000, 4000, 4000), cell=2000), **how)
+    how: dict[str, Any] = {"person": PEOPLE, "rho": 5e-6, "rng": np.random.default_rng(1)}
+    cells = release_of("flows", X, gv.Grid((-4000, -4000, 4000, 4000), cell=2000), destinations=X, **how)
     assert cells.zcdp > 0
-    one = gv.heatmap(X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, **how)
-    two = gv.heatmap(X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, cap=2, **how)
+    one = release_of("heatmap", X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, **how)
+    two = release_of("heatmap", X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, cap=2, **how)
     assert two.zcdp == pytest.approx(one.zcdp, rel=1e-6)
     squared, scale = one._crowd_query.squared_norm, one._crowd_query.mechanism.scale
     assert one.zcdp == pytest.approx(float(squared) / scale**2, rel=1e-6)

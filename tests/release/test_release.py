@@ -22,8 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoveil as gv
+from geoveil.queries import Hull
 from tests import questions
-from tests.questions import EVERY_VARIANT, VARIANTS
+from tests.questions import EVERY_VARIANT, VARIANTS, release_of, release_of_query
 
 X = np.array([[0.0, 0.0], [300.0, 50.0], [-200.0, 700.0], [900.0, -400.0], [500.0, 500.0], [-600.0, -300.0]]) + 5e5
 WHO = ["b", "a", "b", "c", "a", "b"]
@@ -82,7 +83,7 @@ def numbers(item: object) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 def test_a_release_never_holds_the_input(name: str, by: Any, form: str) -> None:
     """No array or geometry that can be reached from a release is, shares or contains a point of the input."""
     x = X.copy() if form == "array" else geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700)
-    release = ask(name, x, by=by)
+    release = ask(name, x, person=by)
     coordinates = {float(value) for value in X.ravel()}
     found = 0
     for item in reachable(release):
@@ -115,7 +116,7 @@ def test_the_walk_would_find_an_input_that_is_held() -> None:
 @EVERY_VARIANT
 def test_a_release_is_frozen(name: str, by: Any) -> None:
     """Neither the fields of a release nor its arrays nor its mechanisms can be changed."""
-    release = ask(name, by=by)
+    release = ask(name, person=by)
     for field in dataclasses.fields(release):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(release, field.name, None)
@@ -176,10 +177,11 @@ def test_what_was_run_costs_no_more_than_was_promised(name: str, budget: dict[st
 @given(st.floats(0.001, 0.999), st.sampled_from(["inf", "2", "1"]), st.sampled_from(["rho", "epsilon"]))
 def test_shares_of_a_budget_never_exceed_it(share: float, metric: str, kind: str) -> None:
     """However the budget is shared between finding and placing, both together cost no more than the whole."""
-    how: dict[str, Any] = {kind: "0.01", "metric": metric, "rng": np.random.default_rng(1)}
+    how: dict[str, Any] = {kind: "0.01", "metric": metric}
+    guarantee = (gv.CGP if kind == "rho" else gv.GP)(**how)
     for release in (
-        gv.nearest(X, P, k=3, locations=share, **how),
-        gv.hull(X, k=3, share=share, method="paper", **how),
+        release_of("nearest", X, P, k=3, locations=share, rng=np.random.default_rng(1), **how),
+        release_of_query(Hull, X, guarantee, k=3, share=share, rng=np.random.default_rng(1)),
     ):
         assert gv.total(m.guarantee for m in release.mechanism) <= release.guarantee
 
@@ -187,7 +189,7 @@ def test_shares_of_a_budget_never_exceed_it(share: float, metric: str, kind: str
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.7, 0.92])
 def test_shares_are_read_as_decimals(share: float) -> None:
     """A share of 0.7 leaves 0.3, not 0.30000000000000004."""
-    release = gv.nearest(X, P, k=2, locations=share, rho=1, rng=np.random.default_rng(1))
+    release = gv.Locations(X, rng=np.random.default_rng(1)).nearest(P, k=2, locations=share, rho=1)
     *finding, placing = (m.guarantee for m in release.mechanism)
     assert gv.total([*finding, placing]) == release.guarantee
     assert placing == gv.CGP(rho=share)
@@ -202,7 +204,7 @@ def test_shares_are_read_as_decimals(share: float) -> None:
 @EVERY_VARIANT
 def test_errors_fall_as_beta_grows(name: str, by: Any, budget: dict[str, Any]) -> None:
     """A bound that may fail more often is no larger, and that for one point is no larger than that for all."""
-    release = ask(name, by=by, **budget)
+    release = ask(name, person=by, **budget)
     betas = [1e-9, 1e-3, 0.05, 0.5, 0.95]
     largest = np.array([np.atleast_1d(release.error(beta)) for beta in betas], dtype=float)
     each = np.array([np.atleast_1d(release.error(beta, each=True)) for beta in betas], dtype=float)
@@ -216,7 +218,9 @@ def test_errors_fall_as_beta_grows(name: str, by: Any, budget: dict[str, Any]) -
 
 def test_the_error_of_points_grows_with_their_number() -> None:
     """For one point the largest error is any one's; for more it is larger."""
-    one, many = (gv.points(X[:n], rho=1e-4, metric="2", rng=np.random.default_rng(1)) for n in (1, 6))
+    one, many = (
+        gv.Locations(X[:n], rng=np.random.default_rng(1)).points(rho=gv.CGP(rho=1e-4, metric="2")) for n in (1, 6)
+    )
     assert one.error(0.05) == pytest.approx(one.error(0.05, each=True))
     assert many.error(0.05) > 1.2 * many.error(0.05, each=True)
     # One Gaussian in the plane: σ√(2·log(1/β)).
@@ -232,7 +236,7 @@ def test_the_error_of_points_grows_with_their_number() -> None:
 @EVERY_VARIANT
 def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[str, Any]) -> None:
     """A certificate goes through JSON unchanged and says all that the design asks for."""
-    release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), by=by, **budget)
+    release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), person=by, **budget)
     certificate = release.certificate()
     text = json.dumps(certificate, allow_nan=False)
     assert json.loads(text) == certificate
@@ -271,12 +275,13 @@ def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[st
 def test_certificates_tell_the_scale_of_the_noise(by: Any) -> None:
     """The scale of the noise is in every certificate, for one tuple and by person."""
     for name in VARIANTS:
-        assert '"scale"' in json.dumps(ask(name, by=by).certificate())
+        assert '"scale"' in json.dumps(ask(name, person=by).certificate())
 
 
 def test_certificates_name_every_mechanism_that_was_run() -> None:
     """The certificate of a hull lists center, radius, searches and places with their budgets, scales and numbers."""
-    steps = ask("hull as in the paper").certificate()["mechanism"]
+    release = release_of_query(Hull, X, gv.CGP(rho=1e-4), k=12, rng=np.random.default_rng(1))
+    steps = release.certificate()["mechanism"]
     assert [(step["name"], step["times"]) for step in steps] == [
         ("Gaussian", 1),
         ("Gaussian", 1),
@@ -292,7 +297,7 @@ def test_the_radius_in_certificates_is_that_of_one_point() -> None:
     points, mean = ask("points"), ask("mean")
     assert points.certificate()["radius_95"] == points.error(0.05, each=True)
     assert mean.certificate()["radius_95"] == mean.error(0.05)
-    spread = ask("points", by=WHO).certificate()["radius_95"]
+    spread = ask("points", person=WHO).certificate()["radius_95"]
     assert spread["smallest"] < spread["largest"]
 
 
@@ -305,7 +310,7 @@ def test_certificates_of_arrays_have_no_system() -> None:
 @EVERY_VARIANT
 def test_a_person_can_read_a_release(name: str, by: Any) -> None:
     """The repr says what was asked of how many points and persons, what it guarantees and how wrong it can be."""
-    text = repr(ask(name, by=by))
+    text = repr(ask(name, person=by))
     lines = text.splitlines()
     assert lines[0].startswith(f"Release of {name.split(',')[0].split(' ')[0]}: 6 points of ")
     assert ("one person" if by is None else "3 persons") in lines[0]
@@ -319,7 +324,7 @@ def test_a_person_can_read_a_release(name: str, by: Any) -> None:
 
 def test_a_forgotten_by_shows_in_the_repr() -> None:
     """The repr of many points says that they belong to one person, and the scale that follows."""
-    text = repr(gv.points(np.zeros((20_000, 2)), rho=5e-5, rng=np.random.default_rng(1)))
+    text = repr(gv.Locations(np.zeros((20_000, 2)), rng=np.random.default_rng(1)).points(rho=5e-5))
     assert "20,000 points of one person" in text
     assert "14.15 km" in text
 
@@ -330,7 +335,7 @@ def test_a_release_names_its_parts() -> None:
     assert (release.query, release.method, release.n, release.by, release.exact) == ("mean", "best", 6, None, False)
     assert release.scale == release.mechanism.scale == pytest.approx(1 / math.sqrt(2e-4))
     assert len(ask("nearest with locations").mechanism) == 2
-    scales = ask("mean", by=WHO).scale
+    scales = ask("mean", person=WHO).scale
     assert isinstance(scales, pd.Series)
     assert scales.index.tolist() == ["b", "a", "c"]
 
@@ -350,13 +355,8 @@ def test_the_public_names_are_these() -> None:
         "CrowdCounts",
         "CrowdFlows",
         "CrowdHeatMap",
-        "CrowdNoise",
         "CrowdRelease",
         "Entry",
-        "ErrorBound",
-        "Exactness",
-        "Facts",
-        "FileRelease",
         "GP",
         "Grid",
         "Guarantee",
@@ -364,57 +364,35 @@ def test_the_public_names_are_these() -> None:
         "HeatMap",
         "Ledger",
         "Lipschitz",
+        "Locations",
         "Mechanism",
-        "MechanismUse",
         "Metric",
         "Motion",
         "Plan",
-        "Processing",
         "PublicKey",
         "Release",
-        "Removed",
         "Session",
         "SigningKey",
-        "Unchanged",
         "Verification",
         "__version__",
-        "answer",
         "areas",
-        "bounds",
-        "center",
         "clamp",
-        "counts",
-        "counts_file",
         "density",
-        "diameter",
         "dist_1",
         "dist_2",
         "dist_inf",
-        "distance",
         "errors",
-        "first_within",
-        "flows",
-        "flows_file",
-        "heatmap",
-        "heatmap_file",
-        "hull",
         "load",
         "local",
-        "mean",
-        "median",
-        "nearest",
+        "paper",
         "plan",
-        "points",
-        "points_file",
-        "radius",
-        "radius_of_gyration",
-        "read",
         "remap",
         "smooth",
         "suggest_area",
         "total",
         "verify",
     ]
+    assert len(gv.__all__) <= 45
     assert gv.__all__ == sorted(gv.__all__)
     assert all(hasattr(gv, name) for name in gv.__all__)
 
@@ -423,7 +401,7 @@ def test_budgets_are_keywords_without_a_default() -> None:
     """No question takes its budget by position, and none has one of its own."""
     for name in ("points", "hull", "mean"):
         with pytest.raises(TypeError):
-            getattr(gv, name)(X, 1e-4)
+            getattr(gv.Locations(X), name)(1e-4)
         with pytest.raises(gv.errors.InvalidParameter, match="exactly one"):
             ask(name, rho=None)
 
@@ -439,7 +417,7 @@ def test_importing_the_package_imports_nothing_slow() -> None:
 def test_arrays_are_answered_without_frames() -> None:
     """A question about an array imports neither pandas nor geopandas."""
     code = (
-        "import sys, geoveil as gv; gv.points([[0.0, 0.0]], rho=1); gv.mean([[0.0, 0.0]], rho=1);"
+        "import sys, geoveil as gv; gv.Locations([[0.0, 0.0]]).points(rho=1); gv.Locations([[0.0, 0.0]]).mean(rho=1);"
         "print(*[name for name in ('pandas', 'geopandas', 'scipy.stats') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -21,6 +21,7 @@ import geoveil as gv
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.report.formatting import WARNING
 from geoveil.report.small_map import small_map
+from tests.questions import release_of
 
 pytestmark = pytest.mark.slow
 
@@ -56,42 +57,45 @@ def rides() -> pd.DataFrame:
     return pd.DataFrame({"user": np.arange(60) % 3, **ends})
 
 
-def of_file(tmp_path: Path) -> gv.FileRelease:
+def of_file(tmp_path: Path) -> gv.Release:
     """A file that was released."""
     trips().to_file(tmp_path / "trips.gpkg")
-    return gv.points_file(tmp_path / "trips.gpkg", tmp_path / "out.gpkg", by="user", rho=1e-3, area=BAY)
+    return gv.Locations(tmp_path / "trips.gpkg", person="user", area=BAY).points(to=tmp_path / "out.gpkg", rho=1e-3)
 
 
 HOW: dict[str, Any] = {"rho": 1e-3, "area": BAY}
 #: Releases of every kind, by name, with the types of their geometries; "" where the value has no location.
 KINDS: dict[str, tuple[Any, str]] = {
-    "points": (lambda tmp_path: gv.points(trips(), by="user", **HOW), "Point"),
-    "series": (lambda tmp_path: gv.points(trips().geometry, **HOW), "Point"),
-    "array": (lambda tmp_path: gv.points(trips().get_coordinates().to_numpy(), crs=4326, **HOW), "Point"),
-    "lines": (lambda tmp_path: gv.points(tracks(), by="user", **HOW), "LineString"),
-    "tracks": (lambda tmp_path: gv.points(tracks().geometry, by=[0, 1, 2], **HOW), "LineString"),
-    "hull": (lambda tmp_path: gv.hull(trips(), **HOW), "Polygon"),
-    "hulls": (lambda tmp_path: gv.hull(trips(), by="user", **HOW), "Polygon"),
-    "bounds": (lambda tmp_path: gv.bounds(trips(), **HOW), "Polygon"),
-    "boxes": (lambda tmp_path: gv.bounds(trips(), by="user", **HOW), "Polygon"),
-    "center": (lambda tmp_path: gv.center(trips(), **HOW), "Point"),
-    "centers": (lambda tmp_path: gv.center(trips(), by="user", **HOW), "Point"),
-    "nearest": (lambda tmp_path: gv.nearest(trips(), STATION, k=3, locations=0.5, **HOW), "Point"),
-    "indices": (lambda tmp_path: gv.nearest(trips(), STATION, k=3, **HOW), ""),
-    "radius": (lambda tmp_path: gv.radius(trips(), **HOW), ""),
-    "radii": (lambda tmp_path: gv.radius(trips(), by="user", **HOW), ""),
-    "numbers": (lambda tmp_path: gv.answer(trips(), lambda x: x[0], lipschitz=1, size=2, **HOW), ""),
-    "smoothed": (lambda tmp_path: gv.smooth(gv.points(trips(), by="user", **HOW), motion="car"), "Point"),
+    "points": (lambda tmp_path: release_of("points", trips(), person="user", **HOW), "Point"),
+    "series": (lambda tmp_path: release_of("points", trips().geometry, **HOW), "Point"),
+    "array": (lambda tmp_path: release_of("points", trips().get_coordinates().to_numpy(), crs=4326, **HOW), "Point"),
+    "lines": (lambda tmp_path: release_of("points", tracks(), person="user", **HOW), "LineString"),
+    "tracks": (lambda tmp_path: release_of("points", tracks().geometry, person=[0, 1, 2], **HOW), "LineString"),
+    "hull": (lambda tmp_path: release_of("hull", trips(), **HOW), "Polygon"),
+    "hulls": (lambda tmp_path: release_of("hull", trips(), person="user", **HOW), "Polygon"),
+    "bounds": (lambda tmp_path: release_of("bounds", trips(), **HOW), "Polygon"),
+    "boxes": (lambda tmp_path: release_of("bounds", trips(), person="user", **HOW), "Polygon"),
+    "center": (lambda tmp_path: release_of("center", trips(), **HOW), "Point"),
+    "centers": (lambda tmp_path: release_of("center", trips(), person="user", **HOW), "Point"),
+    "nearest": (lambda tmp_path: release_of("nearest", trips(), STATION, k=3, locations=0.5, **HOW), "Point"),
+    "indices": (lambda tmp_path: release_of("nearest", trips(), STATION, k=3, **HOW), ""),
+    "radius": (lambda tmp_path: release_of("radius", trips(), **HOW), ""),
+    "radii": (lambda tmp_path: release_of("radius", trips(), person="user", **HOW), ""),
+    "numbers": (lambda tmp_path: release_of("answer", trips(), lambda x: x[0], lipschitz=1, size=2, **HOW), ""),
+    "smoothed": (
+        lambda tmp_path: gv.smooth(release_of("points", trips(), person="user", **HOW), motion="car"),
+        "Point",
+    ),
     "heat map": (
         lambda tmp_path: gv.density(
-            gv.points(trips(), by=np.arange(60), **HOW), gv.Grid((0, 0, 3000, 2000), cell=500)
+            release_of("points", trips(), person=np.arange(60), **HOW), gv.Grid((0, 0, 3000, 2000), cell=500)
         ),
         "Polygon",
     ),
-    "pandas": (lambda tmp_path: gv.points(table(), by="user", **HOW), "Point"),
-    "polars": (lambda tmp_path: gv.points(pl.from_pandas(table()), by="user", **HOW), "Point"),
-    "arrow": (lambda tmp_path: gv.points(pa.Table.from_pandas(table()), by="user", **HOW), "Point"),
-    "rides": (lambda tmp_path: gv.points(rides(), by="user", **HOW), "LineString"),
+    "pandas": (lambda tmp_path: release_of("points", table(), person="user", **HOW), "Point"),
+    "polars": (lambda tmp_path: release_of("points", pl.from_pandas(table()), person="user", **HOW), "Point"),
+    "arrow": (lambda tmp_path: release_of("points", pa.Table.from_pandas(table()), person="user", **HOW), "Point"),
+    "rides": (lambda tmp_path: release_of("points", rides(), person="user", **HOW), "LineString"),
     "file": (of_file, "Point"),
     "loaded": (lambda tmp_path: gv.load(of_file(tmp_path).value), "Point"),
 }
@@ -148,21 +152,27 @@ def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, 
 
 def test_metres_without_a_coordinate_system_are_drawn_and_shown() -> None:
     """A plot is in these metres; there is no map of the Earth, and a file is refused."""
-    release = gv.points(np.zeros((10, 2)), rho=1e-3)
+    release = gv.Locations(np.zeros((10, 2))).points(rho=1e-3)
     assert release.to_frame().crs is None
     assert release.plot().collections
-    assert gv.center(np.zeros((10, 2)), by=np.arange(10) % 2, rho=1e-3).to_frame().geom_type.eq("Point").all()
+    assert (
+        gv.Locations(np.zeros((10, 2)), person=np.arange(10) % 2)
+        .center(rho=1e-3)
+        .to_frame()
+        .geom_type.eq("Point")
+        .all()
+    )
     heat = gv.density(release, gv.Grid((0, 0, 1000, 1000), cell=500))
     assert heat.to_frame().shape == (4, 3)
     assert "<svg" not in release._repr_html_()
     with pytest.raises(InvalidData, match="in the plane"):
-        gv.points(np.zeros((10, 3)), rho=1e-3).to_frame()
+        gv.Locations(np.zeros((10, 3))).points(rho=1e-3).to_frame()
     plt.close("all")
 
 
 def test_a_heat_map_is_a_frame_of_cells() -> None:
     """A row for each cell, from the south-west; the numbers are those of the value; the system is as asked for."""
-    release = gv.points(trips(), by=np.arange(60), **HOW)
+    release = release_of("points", trips(), person=np.arange(60), **HOW)
     heat = gv.density(release, gv.Grid((-1000, -1000, 2000, 1000), cell=500))
     assert repr(heat).startswith("Heat map of 4 by 6 cells: 60 points of 60 persons\n")
     frame = heat.to_frame(crs=heat.crs)
@@ -176,7 +186,7 @@ def test_a_heat_map_is_a_frame_of_cells() -> None:
 def test_a_card_of_a_million_points_is_small() -> None:
     """Points are counted in hexagons, so the card has the size of its map, whatever their number."""
     flat = np.random.default_rng(3).normal(scale=5000, size=(1_000_000, 2))
-    release = gv.points(flat, crs=BAY.crs, rho=1e-9, area=BAY)
+    release = gv.Locations(flat, crs=BAY.crs, area=BAY).points(rho=1e-9)
     assert len(release._repr_html_().encode()) < 100_000
 
 
@@ -184,12 +194,14 @@ def test_a_card_of_a_million_points_is_small() -> None:
 def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     """Hulls of many persons are drawn in part, and the card says so; noisy lines are hexagons."""
     frame = trips(900)
-    hulls = gv.hull(frame, by=np.arange(900) // 3, **HOW)._repr_html_()
+    hulls = release_of("hull", frame, person=np.arange(900) // 3, **HOW)._repr_html_()
     assert "100 of 300 drawn" in hulls
     walk = np.cumsum(np.random.default_rng(3).normal(scale=50, size=(5000, 2)), axis=0)
     line = geopandas.GeoSeries([shapely.LineString(walk)], crs=BAY.crs)
-    long = gv.points(line, rho=1e-2, area=BAY)._repr_html_()
-    fine = gv.density(gv.points(frame, by=np.arange(900), **HOW), gv.Grid((-9000, -9000, 9000, 9000), cell=60))
+    long = gv.Locations(line, area=BAY).points(rho=1e-2)._repr_html_()
+    fine = gv.density(
+        release_of("points", frame, person=np.arange(900), **HOW), gv.Grid((-9000, -9000, 9000, 9000), cell=60)
+    )
     for card in (hulls, long, fine._repr_html_()):
         assert len(card.encode()) < 100_000
     assert "points in hexagons" in long
@@ -198,7 +210,7 @@ def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
 def test_true_locations_are_shown_only_if_they_are_given(tmp_path: Path) -> None:
     """A page with them says that it must not be shared; neither card nor plot has them."""
     frame = trips()
-    release = gv.hull(frame, **HOW)
+    release = release_of("hull", frame, **HOW)
     assert WARNING not in release.report(tmp_path / "page.html").read_text()
     assert WARNING in release.report(tmp_path / "mine.html", truth=frame).read_text()
     assert "layer truth" in release.explore(truth=frame.geometry)._repr_html_()
@@ -212,14 +224,14 @@ def test_a_page_is_isolated_in_a_notebook_and_opens_in_a_browser(monkeypatch: py
     """A notebook shows it in a frame without access to anything; outside, a browser opens a temporary file."""
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
-    view = gv.hull(trips(), **HOW).explore(title='Hull "of" <all>')
+    view = release_of("hull", trips(), **HOW).explore(title='Hull "of" <all>')
     html = view._repr_html_()
     assert html.startswith("<iframe srcdoc=")
     assert html.count("<") == 2
     assert 'sandbox="allow-scripts"' in html
     path = view.show_in_browser()
     assert opened == [path.as_uri()]
-    assert "Hull &quot;of&quot; &lt;all&gt;" in path.read_text()
+    assert "Hull &#34;of&#34; &lt;all&gt;" in path.read_text()
     assert "save(path)" in repr(view)
 
 
@@ -235,7 +247,10 @@ def test_the_card_of_a_file_that_is_gone_has_no_map(tmp_path: Path) -> None:
 def test_texts_on_a_card_are_escaped() -> None:
     """Labels of persons and names of columns are data."""
     frame = trips(3).assign(user=["<b>", "&amp;", '"'], **{"<i>": 1})
-    card = gv.center(frame, by="user", **HOW)._repr_html_() + gv.points(frame, by="user", **HOW)._repr_html_()
+    card = (
+        release_of("center", frame, person="user", **HOW)._repr_html_()
+        + release_of("points", frame, person="user", **HOW)._repr_html_()
+    )
     assert "<b></text>" not in card
     assert "<i>" not in card
     assert "&lt;b&gt;</text>" in card
@@ -245,7 +260,7 @@ def test_warnings_are_red_on_a_card() -> None:
     """A column released unchanged whose name says that it holds coordinates is a warning that cannot be overlooked."""
     frame = table().assign(home_lat=37.7)
     with pytest.warns(gv.errors.GeoveilWarning, match="home_lat"):
-        card = gv.points(frame, lat="lat", lon="lon", by="user", keep=["home_lat"], **HOW)._repr_html_()
+        card = release_of("points", frame, person="user", lat="lat", lon="lon", keep=["home_lat"], **HOW)._repr_html_()
     assert '<dd class="warning">the column home_lat' in card
 
 
@@ -256,8 +271,8 @@ def test_a_map_of_nothing_is_empty() -> None:
 
 def test_errors_without_an_argument_are_those_of_95_percent() -> None:
     """`error()` is `error(0.05)`, for releases and mechanisms."""
-    release = gv.nearest(trips(), STATION, k=3, locations=0.5, **HOW)
+    release = release_of("nearest", trips(), STATION, k=3, locations=0.5, **HOW)
     assert release.error() == release.error(0.05)
     assert release.place_error() == release.place_error(0.05)
-    mean = gv.mean(trips(), **HOW)
+    mean = release_of("mean", trips(), **HOW)
     assert mean.mechanism.error() == mean.mechanism.error(0.05)

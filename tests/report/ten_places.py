@@ -63,13 +63,13 @@ def _clusters(reach: float, count: int, rng: np.random.Generator) -> Floats:
 def _points(reach: float, area: gv.Area, rng: np.random.Generator) -> gv.Release:
     homes = _degrees(_clusters(reach, 150, rng), area)
     hidden = gv.CGP.hiding(distance=0.02 * reach, chance=0.75)
-    return gv.points(homes, by=np.arange(150), rho=hidden, area=area, rng=rng)
+    return gv.Locations(homes, person=np.arange(150), area=area, rng=rng).points(rho=hidden)
 
 
 def _many(reach: float, area: gv.Area, rng: np.random.Generator) -> gv.Release:
     visits = _degrees(_clusters(reach, 20_000, rng), area)
     hidden = gv.CGP.hiding(distance=0.02 * reach, chance=0.75)
-    return gv.points(visits, by=np.arange(20_000), rho=hidden, area=area, rng=rng)
+    return gv.Locations(visits, person=np.arange(20_000), area=area, rng=rng).points(rho=hidden)
 
 
 def _tracks(reach: float, area: gv.Area, rng: np.random.Generator, persons: int = 3) -> gv.Release:
@@ -81,7 +81,9 @@ def _tracks(reach: float, area: gv.Area, rng: np.random.Generator, persons: int 
         way = np.column_stack([np.interp(np.linspace(0, 5, 60), np.arange(6), axis) for axis in turns.T])
         frames.append(geopandas.GeoDataFrame({"who": f"cab {i + 1}", "time": times}, geometry=_degrees(way, area)))
     hidden = gv.CGP.hiding(distance=0.008 * reach, chance=0.75)
-    released = gv.points(pd.concat(frames, ignore_index=True), by="who", keep=["time"], rho=hidden, area=area, rng=rng)
+    released = gv.Locations(pd.concat(frames, ignore_index=True), person="who", area=area, rng=rng).points(
+        keep=["time"], rho=hidden
+    )
     return gv.smooth(released, times="time", motion=gv.Motion(spread=0.7 * reach, speed=0.7 * reach / 500))
 
 
@@ -94,15 +96,17 @@ def _heat(reach: float, area: gv.Area, rng: np.random.Generator) -> gv.Release:
     hidden = gv.CGP.hiding(distance=0.03 * reach, chance=0.75)
     box = (-1.5 * reach, -1.5 * reach, 1.5 * reach, 1.5 * reach)
     grid = gv.Grid(box, cell=reach / 10)
-    return gv.heatmap(visits, grid, unit=np.arange(3000), rho=hidden.rho, area=area, outside="clamp", rng=rng)
+    return gv.Locations(visits, person=np.arange(3000), area=area, outside="clamp", rng=rng).heatmap(
+        grid, rho=hidden.rho
+    )
 
 
 def _flows(reach: float, area: gv.Area, rng: np.random.Generator) -> gv.Release:
     origins, destinations = (_degrees(_clusters(reach, 3000, rng), area) for _ in range(2))
     hidden = gv.CGP.hiding(distance=0.03 * reach, chance=0.75)
     grid = gv.Grid((-reach, -reach, reach, reach), cell=reach / 2)
-    return gv.flows(
-        origins, destinations, grid, unit=np.arange(3000), rho=hidden.rho, area=area, outside="clamp", rng=rng
+    return gv.Locations(origins, person=np.arange(3000), area=area, outside="clamp", rng=rng).flows(
+        grid, destinations=destinations, rho=hidden.rho
     )
 
 

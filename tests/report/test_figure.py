@@ -25,7 +25,7 @@ def release() -> gv.Release:
     """Released homes of six persons."""
     flat = np.random.default_rng(7).normal(scale=3000.0, size=(6, 2))
     homes = geopandas.GeoDataFrame({"user": list("abcdef")}, geometry=geopandas.points_from_xy(*flat.T), crs=BAY.crs)
-    return gv.points(homes.to_crs(4326), by="user", rho=1e-4, area=BAY, rng=np.random.default_rng(1))
+    return gv.Locations(homes.to_crs(4326), person="user", area=BAY, rng=np.random.default_rng(1)).points(rho=1e-4)
 
 
 def report_of(release: gv.Release, *more: Layer, width: float | None = None) -> Report:

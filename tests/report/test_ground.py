@@ -14,7 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.distortion import earth
-from geoveil.report.ground import Ground, check_basemap, graticule_around, ground_around, read_basemap
+from geoveil.report.graticules import graticules_of, meridians_of, parallels_of
+from geoveil.report.ground import Ground, check_basemap, ground_around, read_basemap
 from geoveil.report.ground.surroundings import _components, _without_stumps
 from geoveil.report.map_projection import Box, Projection
 
@@ -177,20 +178,34 @@ def test_where_a_location_is() -> None:
 
 def test_meridians_meet_at_a_pole() -> None:
     """A map of a pole has meridians all around it and parallels that are circles."""
-    meridians, parallels = graticule_around(Projection(0.0, 90.0), Box(-1e6, -1e6, 1e6, 1e6))
+    pole, box = Projection(0.0, 90.0), Box(-1e6, -1e6, 1e6, 1e6)
+    meridians, parallels = meridians_of(pole, box, 30.0, 5.0), parallels_of(pole, box, 5.0)
     assert len(meridians) == 12
+    assert len(parallels) > 1
     assert {"0°", "180°", "90° E", "90° W"} <= {name for name, _ in meridians}
     assert all(np.ptp(np.hypot(*line.T)) < 1.0 for _, line in parallels)
 
 
-@pytest.mark.parametrize("width", [500.0, 3e4, 1e6])
+def test_maps_of_poles_have_meridians() -> None:
+    """The lines that a map around a pole shows first are meridians and parallels."""
+    view = Box(-5e4, -5e4, 5e4, 5e4)
+    for lat in (89.8, -89.8):
+        lines = [*graticules_of(Projection(0.0, lat), view, view.side / 900, beyond=True)]
+        [first] = [each for each in lines if each.finest <= view.side / 900 < each.coarsest]
+        assert len(first.meridians) > 11
+        assert first.parallels
+
+
+@pytest.mark.parametrize("width", [3e3, 3e4, 1e6])
 def test_meridians_and_parallels_are_few(width: float) -> None:
     """A view has some lines, with names that differ."""
     for middle in TEN.values():
-        for lines in graticule_around(Projection(*middle), Box(-width / 2, -width / 3, width / 2, width / 3)):
-            assert 2 <= len(lines) <= 16
-            assert len({name for name, _ in lines}) == len(lines)
-            assert all(np.isfinite(line).all() for _, line in lines)
+        view = Box(-width / 2, -width / 3, width / 2, width / 3)
+        for graticule in graticules_of(Projection(*middle), view, width / 900, beyond=False):
+            for lines in (graticule.meridians, graticule.parallels):
+                assert 2 <= len(lines) <= 70
+                assert len({name for name, _ in lines}) == len(lines)
+                assert all(np.isfinite(line).all() for _, line in lines)
 
 
 def streets(projection: Projection) -> Any:

@@ -19,12 +19,12 @@ import geoveil as gv
 rng = np.random.default_rng(1)
 bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 homes = geopandas.GeoSeries.from_xy(rng.normal(-122.43, 0.02, 400), rng.normal(37.76, 0.02, 400), crs=4326)
-release = gv.points(homes, by=np.arange(400), rho=1e-4, area=bay)
+release = gv.Locations(homes, person=np.arange(400), area=bay).points(rho=1e-4)
 release
 """,
-    "gv.hull(homes, rho=1e-4, area=bay)",
+    "gv.Locations(homes, area=bay).hull(rho=1e-4)",
     "gv.density(release, gv.Grid((-8000, -8000, 8000, 8000), cell=1000))",
-    "session = gv.Session(homes, rho=1e-3, area=bay)\nsession.mean(rho=1e-4)",
+    "session = gv.Locations(homes, area=bay).session(rho=1e-3)\nsession.mean(rho=1e-4)",
     "session",
     'ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")\n_ = ledger.create("ann", rho=1e-3)\nledger',
     'gv.plan("points", n=400, rho=1e-4)',

@@ -11,10 +11,17 @@ import pytest
 import shapely
 
 from geoveil.report import Layer, Scene, compose
-from geoveil.report.labelling import text_box_of
+from geoveil.report.labelling import (
+    Choice,
+    Obstacles,
+    around,
+    frames_of,
+    free_corner,
+    place_labels,
+    text_box_of,
+)
 from geoveil.report.map_projection import Box
 from geoveil.report.palette import DARK, LIGHT, PERSONS, contrast, ink, person
-from geoveil.report.placing import Choice, Obstacles, around, frames_of, free_corner, place_labels
 from geoveil.report.scene import Label
 from tests.report.ten_places import PLACES, release_at
 

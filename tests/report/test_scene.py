@@ -40,7 +40,7 @@ def test_many_points_are_a_density_with_a_scale() -> None:
     assert circle.parts[0][0, 2] == 100
     assert dot.form == "dots"
     assert dot.parts[0] == pytest.approx(circle.parts[0][:, :2])  # so that nobody takes the circle for a town
-    text = page(Report("Visits", (layer,), gv.center(np.zeros((9, 2)), rho=1).facts(), {}))
+    text = page(Report("Visits", (layer,), gv.Locations(np.zeros((9, 2))).center(rho=1).facts(), {}))
     assert "points in hexagons 1 km wide" in text
     assert "95% of true locations lie within such a circle: radius 100 m" in text
     assert text.count('class="dots"') == 1  # the middle of the circle
@@ -250,7 +250,7 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     rng = np.random.default_rng(3)
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
     homes = geopandas.GeoSeries.from_xy(*rng.normal([8.54, 47.38], 0.01, size=(400, 2)).T, crs=4326)
-    heat = gv.heatmap(homes, 1000, unit=np.arange(400), area=area, rho=1e-5, rng=rng)
+    heat = gv.Locations(homes, person=np.arange(400), area=area, rng=rng).heatmap(1000, rho=1e-5)
     assert (heat.value > 0).sum() > (heat.value >= heat.largest).sum() > 3
     [layer] = heat.layers()
     assert layer.values is not None
@@ -261,7 +261,9 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     assert shaded is not None
     assert shaded.layers[0].keys[1].text.startswith(f"{heat.largest:.3g} to under ")
     boxes = [shapely.box(8.5, 47.36, 8.58, 47.4), shapely.box(8.44, 47.32, 8.45, 47.33)]
-    counts = gv.counts(homes, geopandas.GeoSeries(boxes, crs=4326), unit=np.arange(400), area=area, rho=1e-5, rng=rng)
+    counts = gv.Locations(homes, person=np.arange(400), area=area, rng=rng).counts(
+        geopandas.GeoSeries(boxes, crs=4326), rho=1e-5
+    )
     regions = replace(counts.layers()[0], values=np.array([counts.largest + 1, counts.largest / 2]))
     scene = compose((regions,))
     assert scene is not None
@@ -304,9 +306,8 @@ def test_noise_of_slices_and_blocks_adds_up() -> None:
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
     homes = geopandas.GeoSeries.from_xy(*rng.normal([8.54, 47.38], 0.01, size=(400, 2)).T, crs=4326)
     times = np.datetime64("2026-05-04T00:00") + rng.integers(0, 48, 400) * np.timedelta64(1, "h")
-    heat = gv.heatmap(
-        homes, 2000, times=times, every="1 day", unit=np.arange(400), area=area, rho=1e-4, rng=rng
-    )  # fmt: skip
+    visits = gv.Locations(homes, person=np.arange(400), times=times, area=area, rng=rng)
+    heat = visits.heatmap(2000, every="1 day", rho=1e-4)
     assert len(heat.slices) == 2
     assert heat.plane is not None
     assert heat.layers()[0].least == pytest.approx(heat.largest * 2**0.5)

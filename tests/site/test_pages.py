@@ -238,7 +238,7 @@ def test_the_map_of_the_short_answers_has_the_noise_that_they_state() -> None:
     trips = pd.read_csv(DOCS / "learn" / "bike-trips.csv")
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
     rhos = [gv.CGP.hiding(distance=distance, chance=0.75).budget for distance in (200, 500)]
-    few, many = (gv.heatmap(trips, 500, unit="rider", area=area, rho=rho) for rho in rhos)
+    few, many = (gv.Locations(trips, person="rider", area=area).heatmap(500, rho=rho) for rho in rhos)
     page = (DOCS / "decide" / "answers.md").read_text(encoding="utf-8")
     assert f"at most {few.error(0.05, each=True):.2f} persons" in page
     assert f"the blur of {few.blur:.0f} m" in page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import re
@@ -20,6 +19,7 @@ from nbclient import NotebookClient
 from playwright.sync_api import sync_playwright
 
 import geoveil as gv
+from tests.questions import release_of
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -66,14 +66,6 @@ def test_every_public_name_is_on_one_page_of_the_reference() -> None:
     pages = (DOCS / "look-up" / "python").glob("*.md")
     shown = [name for page in pages for name in re.findall(r"^::: geoveil\.(\w+)$", page.read_text(), re.MULTILINE)]
     assert sorted(shown) == sorted(set(gv.__all__) - {"__version__", "errors"})
-
-
-def test_every_public_name_of_spark_is_on_its_page() -> None:
-    """The list of names is read from the source, as Spark need not be installed."""
-    tree = ast.parse((ROOT / "src" / "geoveil" / "spark" / "__init__.py").read_text(encoding="utf-8"))
-    (public,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
-    page = (DOCS / "look-up" / "python" / "spark.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^::: geoveil\.spark\.(\w+)$", page, re.MULTILINE)) == sorted(public)
 
 
 def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
@@ -128,11 +120,11 @@ def test_the_page_of_fields_has_all_that_the_schema_requires_and_certificates_ha
     trips.to_csv(tmp_path / "homes.csv", index=False)
     about: dict[str, Any] = {"area": gv.local(lat=47.37, lon=8.54, radius=10_000), "rho": 1e-4}
     key = gv.SigningKey.create("test")
-    gv.points_file(tmp_path / "homes.csv", tmp_path / "out.csv", by="who", sign=key, **about)
-    heat = gv.heatmap(trips, 2000, unit="who", **about)
+    release_of("points", tmp_path / "homes.csv", person="who", sign=key, to=tmp_path / "out.csv", **about)
+    heat = release_of("heatmap", trips, 2000, person="who", **about)
     heat.to_file(tmp_path / "heat.csv")
     found = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.certificate.json")]
-    found += [gv.mean(trips, method=method, **about).certificate() for method in ("best", "both")]
+    found += [release_of("mean", trips, method=method, **about).certificate() for method in ("best", "both")]
     assert len(found) == 4
     assert {"file.name", "file.reading", "mechanism[].GP", "also.epsilon", "crowd_noise.zcdp"} <= listed
     assert set().union(*map(fields, found)) <= listed

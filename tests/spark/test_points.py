@@ -17,11 +17,11 @@ import pytest
 from scipy import stats
 
 import geoveil as gv
-import geoveil.spark as gvs
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import open_frame
 from tests.certificates.test_signatures import KEY
+from tests.questions import release_of
 from tests.spark.trips import AREA, RHO, in_order, noise, trips, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -63,12 +63,12 @@ def faulty(armed: Path, marks: Path, turn: int) -> Callable[[Iterator[pa.RecordB
 def test_a_seeded_release_is_that_of_the_file(spark: Any, tmp_path: Path) -> None:
     """Rows, radii and columns are those of `points_file`, from a path and from a DataFrame of several partitions."""
     source = written(trips(), tmp_path / "trips.parquet")
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
-    gv.points_file(source, tmp_path / "file.parquet", rng=np.random.default_rng(7), **how)
+    how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
+    release_of("points", source, rng=np.random.default_rng(7), to=tmp_path / "file.parquet", **how)
     expected = pd.read_parquet(tmp_path / "file.parquet")
     frame = spark.createDataFrame(pd.read_parquet(source)).coalesce(3)
     for name, data in (("path", str(source)), ("frame", frame)):
-        release = gvs.points(data, tmp_path / name, rng=np.random.default_rng(7), **how)
+        release = release_of("points", data, to=tmp_path / name, rng=np.random.default_rng(7), **how)
         found = in_order(release)
         for column in ("id", "user", "latitude", "longitude", "radius_95", "rho"):
             assert (found[column] == expected[column]).all(), (name, column)
@@ -113,21 +113,23 @@ def test_times_far_away_are_kept_as_they_are(spark: Any, tmp_path: Path) -> None
         frame.coalesce(1).write.parquet(str(tmp_path / "in"))
     finally:
         spark.conf.unset("spark.sql.parquet.outputTimestampType")
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id", "until"]}
-    release = gvs.points(str(tmp_path / "in"), tmp_path / "out", **how)
+    how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "keep": ["id", "until"]}
+    release = release_of("points", spark.read.parquet(str(tmp_path / "in")), to=tmp_path / "out", **how)
     assert release.value.where("until = timestamp'3024-02-29 12:00:00.000001'").count() == 20
 
 
 def test_units_of_time_are_those_of_the_file(spark: Any, tmp_path: Path) -> None:
     """With a length of time as the unit and thinned rows, a seeded release is that of the file, and is verified."""
     source = written(trips(), tmp_path / "trips.parquet")
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "unit": "1 day", "thin": "20 minutes"}
+    how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "protect": "1 day", "thin": "20 minutes"}
     how["keep"] = ["id"]
-    gv.points_file(source, tmp_path / "file.parquet", rng=np.random.default_rng(7), **how)
+    release_of("points", source, rng=np.random.default_rng(7), to=tmp_path / "file.parquet", **how)
     expected = pd.read_parquet(tmp_path / "file.parquet")
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     try:
-        release = gvs.points(str(source), tmp_path / "out", rng=np.random.default_rng(7), **how)
+        release = release_of(
+            "points", spark.read.parquet(str(source)), to=tmp_path / "out", rng=np.random.default_rng(7), **how
+        )
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "4")
     found = in_order(release)
@@ -151,8 +153,15 @@ def released_with_faults(spark: Any, folder: Path, turn: int = 0) -> Any:
     def arm(_: Any) -> None:
         (folder / "armed").touch()
 
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"], "confirm": arm, "ledger": ledger}
-    release = gvs.points(frame, folder / "out", **how)
+    how: dict[str, Any] = {
+        "person": "user",
+        "rho": RHO,
+        "area": AREA,
+        "keep": ["id"],
+        "confirm": arm,
+        "ledger": ledger,
+    }
+    release = release_of("points", frame, to=folder / "out", **how)
     happened = {mark.name for mark in marks.iterdir()}
     found = in_order(release)
     assert found["id"].tolist() == data["id"].tolist()
@@ -207,7 +216,7 @@ def test_rows_that_change_between_the_jobs_are_not_released(spark: Any, tmp_path
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create(*sorted(set(data["user"])), rho=1)
     with pytest.raises(InvalidFile, match="differ") as caught:
-        gvs.points(frame, tmp_path / "out", by="user", rho=RHO, area=AREA, ledger=ledger)
+        release_of("points", frame, to=tmp_path / "out", person="user", rho=RHO, area=AREA, ledger=ledger)
     assert caught.value.charged == "spent"
     assert not (tmp_path / "out").exists()
     assert str(ledger.remaining("u0000")) == "0.99995"
@@ -229,34 +238,30 @@ def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Pa
     frame = frame.mapInArrow(broken, frame.schema)
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("u0000", "u0001", rho=1)
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger}
+    how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "ledger": ledger}
     with pytest.raises(FileUnavailable, match="the charge is spent") as caught:
-        gvs.points(frame, tmp_path / "out", confirm=lambda _: armed.touch(), **how)
+        release_of("points", frame, to=tmp_path / "out", confirm=lambda _: armed.touch(), **how)
     assert caught.value.charged == "spent"
     assert str(ledger.remaining("u0000")) == "0.99995"
     assert not [*tmp_path.glob("*out*")]
 
 
 def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
-    """The same key returns the same files and table; if the files are gone, nothing is drawn."""
+    """The same key returns the same files; if the files are gone, nothing is drawn."""
     data = trips(100, 2)
     source = str(written(data, tmp_path / "trips.parquet"))
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("u0000", "u0001", rho=1)
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger, "key": "may", "keep": ["id"]}
-    how |= {"sign": KEY, "table": "keyed"}
-    first = gvs.points(source, tmp_path / "out", **how)
-    again = gvs.points(source, tmp_path / "out", **how)
+    how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "ledger": ledger, "key": "may", "keep": ["id"]}
+    how["sign"] = KEY
+    first = release_of("points", spark.read.parquet(source), to=tmp_path / "out", **how)
+    again = release_of("points", spark.read.parquet(source), to=tmp_path / "out", **how)
     assert in_order(first).equals(in_order(again))
     assert first.id == again.id
     assert first.signature is not None
     assert first.certificate() == again.certificate()
-    assert spark.table("keyed").count() == 100
     with pytest.raises(InvalidParameter, match="nothing was charged or drawn"):
-        gvs.points(source, tmp_path / "other", **how)
-    with pytest.raises(InvalidParameter, match="a new table"):
-        gvs.points(source, tmp_path / "other", **{**how, "key": "june"})
-    spark.sql("DROP TABLE keyed")
+        release_of("points", spark.read.parquet(source), to=tmp_path / "other", **how)
     assert str(ledger.remaining("u0000")) == "0.99995"
 
 
@@ -309,9 +314,13 @@ def test_an_interrupted_driver_is_finished(spark: Any, tmp_path: Path, monkeypat
             return Ending(system, steps, last, killed), path
 
         monkeypatch.setattr(Destination, "located", ending)
-        how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"], "sign": KEY}
+        how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "keep": ["id"], "sign": KEY}
         try:
-            return gvs.points(source, tmp_path / name, ledger=ledger, key="may", **how), ledger, (*stored, 0)[0]
+            return (
+                release_of("points", spark.read.parquet(source), to=tmp_path / name, ledger=ledger, key="may", **how),
+                ledger,
+                (*stored, 0)[0],
+            )
         finally:
             monkeypatch.setattr(Destination, "located", located)
 
@@ -343,8 +352,15 @@ def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_
     ledger.create("u0000", "u0002", rho=1)
     ledger.create("u0001", rho=1e-9)
     frame = spark.createDataFrame(data)
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "ledger": ledger, "short": "skip", "keep": ["id"]}
-    release = gvs.points(frame, tmp_path / "out", pseudonyms=True, **how)
+    how: dict[str, Any] = {
+        "person": "user",
+        "rho": RHO,
+        "area": AREA,
+        "ledger": ledger,
+        "short": "skip",
+        "keep": ["id"],
+    }
+    release = release_of("points", frame, to=tmp_path / "out", pseudonyms=True, **how)
     found = in_order(release)
     assert set(found["id"]) == set(data.loc[data["user"] != "u0001", "id"])
     assert found["user"].nunique() == 2
@@ -358,8 +374,8 @@ def test_rows_are_selected_as_in_files(spark: Any, tmp_path: Path) -> None:
     data = trips(400, 4)
     data.loc[3, "latitude"] = np.nan
     data.loc[5, "latitude"] = 10.0
-    how: dict[str, Any] = {"where": "id < 300", "missing": "drop", "outside": "drop", "by": "user", "keep": ["id"]}
-    release = gvs.points(spark.createDataFrame(data), tmp_path / "out", rho=RHO, area=AREA, **how)
+    how: dict[str, Any] = {"where": "id < 300", "missing": "drop", "outside": "drop", "person": "user", "keep": ["id"]}
+    release = release_of("points", spark.createDataFrame(data), to=tmp_path / "out", rho=RHO, area=AREA, **how)
     assert release.certificate()["rows_removed"] == {
         "filtered": 100, "missing": 1, "outside": 1, "thinned": 0, "untimed": 0
     }  # fmt: skip
@@ -367,21 +383,22 @@ def test_rows_are_selected_as_in_files(spark: Any, tmp_path: Path) -> None:
 
 
 def test_geometries_become_geoparquet(spark: Any, tmp_path: Path) -> None:
-    """GeoParquet paths, WKB columns and Spark's own geometries are read; GeoParquet and a table are written."""
+    """GeoParquet paths, WKB columns and Spark's own geometries are read; GeoParquet is written."""
     import geopandas
 
     data = trips(200, 2)
     places = geopandas.points_from_xy(data["longitude"], data["latitude"], crs=4326)
     geopandas.GeoDataFrame(data[["id", "user"]], geometry=places).to_parquet(tmp_path / "in.parquet")
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
-    release = gvs.points(str(tmp_path / "in.parquet"), tmp_path / "out.parquet", table="released", **how)
+    how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
+    release = release_of(
+        "points", spark.read.parquet(str(tmp_path / "in.parquet")), to=tmp_path / "out.parquet", **how
+    )
     assert release.value.columns == ["id", "user", "geometry", "radius_95", "rho"]
     assert len(gv.load(tmp_path / "out.parquet").value) == 200
-    assert spark.table("released").count() == 200
     binary = spark.read.parquet(str(tmp_path / "in.parquet")).select("id", "user", "geometry")
-    assert gvs.points(binary, tmp_path / "wkb", geometry="geometry", **how).value.count() == 200
+    assert release_of("points", binary, to=tmp_path / "wkb", geometry="geometry", **how).value.count() == 200
     own = binary.selectExpr("id", "user", "ST_GeomFromWKB(geometry, 4326) as place")
-    release = gvs.points(own, tmp_path / "own", **how)
+    release = release_of("points", own, to=tmp_path / "own", **how)
     assert release.value.columns == ["id", "user", "place", "radius_95", "rho"]
     assert len(gv.load(tmp_path / "own").value) == 200
 
@@ -390,20 +407,20 @@ def test_what_cannot_be_done_is_refused_before_a_charge(spark: Any, tmp_path: Pa
     """Shared noise, ties in thinned rows, an existing folder and texts of times are refused with a remedy."""
     data = trips(50, 2)
     frame = spark.createDataFrame(data)
-    how: dict[str, Any] = {"by": "user", "area": AREA}
-    with pytest.raises(InvalidParameter, match='unit="point"'):
-        gvs.points(frame, tmp_path / "out", epsilon=0.01, **how)
+    how: dict[str, Any] = {"person": "user", "area": AREA}
+    with pytest.raises(InvalidParameter, match='protect="point"'):
+        release_of("points", frame, to=tmp_path / "out", epsilon=0.01, **how)
     (tmp_path / "there").mkdir()
     with pytest.raises(InvalidFile, match="exists"):
-        gvs.points(frame, tmp_path / "there", rho=RHO, **how)
+        release_of("points", frame, to=tmp_path / "there", rho=RHO, **how)
     doubled = frame.unionAll(frame)
     with pytest.raises(InvalidParameter, match="dropDuplicates"):
-        gvs.points(doubled, tmp_path / "out", rho=RHO, thin="1 hour", **how)
+        release_of("points", doubled, to=tmp_path / "out", rho=RHO, thin="1 hour", **how)
     texts = frame.selectExpr("user", "latitude", "longitude", "cast(time as string) as time")
     with pytest.raises(InvalidParameter, match="to_timestamp"):
-        gvs.points(texts, tmp_path / "out", rho=RHO, unit="1 day", times="time", **how)
+        release_of("points", texts, to=tmp_path / "out", rho=RHO, protect="1 day", times="time", **how)
     with pytest.raises(InvalidParameter, match="DataFrame of Spark"):
-        gvs.points(data, tmp_path / "out", rho=RHO, **how)
+        release_of("points", data, to=tmp_path / "out", rho=RHO, **how)
     assert not (tmp_path / "out").exists()
 
 
@@ -412,10 +429,12 @@ def test_no_true_coordinate_leaves(cluster: Any, tmp_path: Path) -> None:
     data = trips(500, 3)
     data["latitude"] = 37.7012345678 + np.arange(500) * 1.0000371e-4
     frame = cluster.session.createDataFrame(data)
-    gvs.points(frame, tmp_path / "out", by="user", rho=RHO, area=AREA)
+    release_of("points", frame, to=tmp_path / "out", person="user", rho=RHO, area=AREA)
     data.loc[77, "latitude"] = 11.1234567890123
     with pytest.raises(InvalidData, match="not shown") as caught:
-        gvs.points(cluster.session.createDataFrame(data), tmp_path / "no", by="user", rho=RHO, area=AREA)
+        release_of(
+            "points", cluster.session.createDataFrame(data), to=tmp_path / "no", person="user", rho=RHO, area=AREA
+        )
     assert "11.12345" not in str(caught.value)
     assert "partition" in str(caught.value)
     places = [*(tmp_path / "out").iterdir(), tmp_path / "out.certificate.json", cluster.log]
@@ -445,7 +464,7 @@ def test_only_counts_are_shuffled(cluster: Any, tmp_path: Path) -> None:
     plain = cluster.session.read.parquet(str(tmp_path / "trips.parquet"))
     for name, frame in (("plain", plain), ("filtered", plain.where("id >= 0"))):
         tasks, before = max(frame.rdd.getNumPartitions(), 4), shuffled(cluster)
-        gvs.points(frame, tmp_path / name, by="user", rho=RHO, area=AREA, keep=["id"])
+        release_of("points", frame, to=tmp_path / name, person="user", rho=RHO, area=AREA, keep=["id"])
         # Two times over, for tasks that run twice by speculation; and each file counts the rows that it has.
         assert 0 < shuffled(cluster) - before <= 2 * tasks * (3 + 1 + 1)
 
@@ -464,8 +483,8 @@ def test_a_unit_has_both_its_ends(spark: Any, tmp_path: Path, times: list[Any]) 
     frame = spark.createDataFrame([(time, 37.77, -122.42) for time in times], ["t", "lat", "lon"])
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     rho = gv.CGP.hiding(distance=20, chance=0.75)
-    release = gvs.points(frame, tmp_path / "out", rho=rho, unit="1 day", times="t", area=area)
-    gvs.points(frame, tmp_path / "one", rho=rho, unit="point", area=area)
+    release = release_of("points", frame, to=tmp_path / "out", rho=rho, protect="1 day", times="t", area=area)
+    release_of("points", frame, to=tmp_path / "one", rho=rho, protect="point", area=area)
     radii = [pd.read_parquet(tmp_path / name)["radius_95"].to_numpy() for name in ("out", "one")]
     assert radii[0] == pytest.approx(np.sqrt(2) * radii[1], rel=1e-4)
     assert [time[:10] for time in release.certificate()["span"]] == ["2026-05-01", "2026-05-02"]
@@ -474,12 +493,12 @@ def test_a_unit_has_both_its_ends(spark: Any, tmp_path: Path, times: list[Any]) 
 def test_times_in_doubt_are_refused(spark: Any, tmp_path: Path) -> None:
     """Numbers since a start and dates under a unit of an hour are refused, and nothing is written."""
     frame = spark.createDataFrame([(10**6 * i, 37.77, -122.42) for i in range(300, 310)], ["t", "lat", "lon"])
-    how: dict[str, Any] = {"rho": RHO, "unit": "1 hour", "area": gv.local(lat=37.77, lon=-122.42, radius=50_000)}
+    how: dict[str, Any] = {"rho": RHO, "protect": "1 hour", "area": gv.local(lat=37.77, lon=-122.42, radius=50_000)}
     with pytest.raises(InvalidParameter, match=r"times beyond doubt.*timestamp_millis"):
-        gvs.points(frame, tmp_path / "out", times="t", **how)
+        release_of("points", frame, to=tmp_path / "out", times="t", **how)
     converted = frame.selectExpr("timestamp_millis(t) as t", "lat", "lon")
-    assert gvs.points(converted, tmp_path / "converted", times="t", **how).n == 10
+    assert release_of("points", converted, to=tmp_path / "converted", times="t", **how).n == 10
     dates = frame.selectExpr("date_add(date'2026-05-01', int(t % 7)) as day", "lat", "lon")
-    with pytest.raises(InvalidParameter, match=r'whole days.*unit="1 day"'):
-        gvs.points(dates, tmp_path / "out", times="day", **how)
+    with pytest.raises(InvalidParameter, match=r'whole days.*protect="1 day"'):
+        release_of("points", dates, to=tmp_path / "out", times="day", **how)
     assert not (tmp_path / "out").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,22 +15,24 @@ import pyarrow as pa
 import pytest
 
 import geoveil as gv
-import geoveil.spark as gvs
+from geoveil.answering import requests
+from geoveil.answering.charging import NoCharger
 from geoveil.answering.crowd_sources import CrowdBatch
 from geoveil.answering.preparation import inquiry_of
-from geoveil.answering.units import unit_of
+from geoveil.answering.rows import Asked, Reading, Settings
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.fingerprints import digest_of_parts
 from geoveil.geo.formats.table_locations import locate
-from geoveil.noise import Experiment
-from geoveil.privacy import promise
+from geoveil.noise import Experiment, source_of
+from geoveil.privacy import promise, protected_metric
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import TIME, FrameColumns
 from geoveil.spark.frame_mean import MeanAdder
 from geoveil.spark.frame_persons import Asking, FramePersons
 from geoveil.spark.frame_points import FramePoints, wait_for_tasks
 from geoveil.spark.parquet_parts import ParquetParts
+from geoveil.spark.rows import SparkRows
 from geoveil.spark.task_rows import LARGEST, SIZE, PersonTable, TaskFacts
 from geoveil.spark.tasks import CountTask, NoiseByRow
 from tests.spark.trips import AREA, RHO, trips
@@ -49,6 +52,27 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
     """Return rows as a task gets them, with times in microseconds."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     return table.append_column(TIME, table["time"].cast(pa.timestamp("us")).cast(pa.int64()))
+
+
+def how_asked(guarantee: gv.Guarantee, to: Path, *, source: Any = None, key: str | None = None) -> Asked:
+    """Return how a question about each person is asked."""
+    return Asked(
+        guarantee=guarantee,
+        charger=lambda labels: NoCharger(),
+        source=source_of(None) if source is None else source,
+        together=False,
+        key=key,
+        keep=None,
+        label=None,
+        ordered=False,
+        stored=False,
+        skips=False,
+        to=to,
+        overwrite=False,
+        sign=None,
+        progress=lambda share: None,
+        confirm=None,
+    )
 
 
 def asked(table: pa.Table, kind: Any = FramePoints, unit: Any = None, where: str | None = None, **more: Any) -> Any:
@@ -73,7 +97,7 @@ def asked(table: pa.Table, kind: Any = FramePoints, unit: Any = None, where: str
         located=located,
         head=head,
     )
-    guarantee = promise(RHO, None, unit_of(unit, None, by="user").metric)
+    guarantee = promise(None, RHO, None, protected_metric(unit))
     frame = SimpleNamespace(schema=from_arrow_schema(head.schema))
     how = (guarantee, "best", "user", AREA)
     inquiry: Any = inquiry_of(file, file, *how, "refuse", "refuse", where, None, kind, frame=frame, **more)
@@ -141,18 +165,15 @@ def test_sums_of_coordinates_are_exact_for_any_number_of_points() -> None:
 
 def asking(build: str = "summary", label: str | None = None, **options: Any) -> Asking:
     """Return a question about persons."""
-    unit = unit_of(None, None, by="user")
-    intake = {"by": "user", "area": AREA, "outside": "refuse", "lat": "latitude", "lon": "longitude"}
     options = options or {"name": "center", "method": "best"}
-    return Asking(
-        build, options, build != "summary", unit.under(promise(RHO, None, unit.metric)), intake, label, crs=4326
-    )
+    entering = {"area": AREA, "outside": "refuse", "crs": 4326, "lat": "latitude", "lon": "longitude"}
+    return Asking(partial(getattr(requests, build), **options), entering, "user", None, label, None, 4326)
 
 
 def answers(inquiry: Any, table: pa.Table, persons: PersonTable, folder: Path) -> tuple[pd.DataFrame, TaskFacts]:
     """Run the second task of a question about persons; return what it wrote, and its facts."""
     inquiry.destination = Destination.of(folder / "out")
-    inquiry._question = inquiry.asking.question(inquiry.asking.data(inquiry.file.head))
+    inquiry._question = inquiry.asking.make(inquiry.asking.data(inquiry.file.head))
     task = inquiry.task(inquiry.reader(inquiry.asked_about, SimpleNamespace(value=persons)))
     with inquiry.destination.staged(lambda: False):
         (told,) = task(iter(table.to_batches()))
@@ -241,10 +262,12 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
 ) -> None:
     """A stream needs normal noise, and the partitions of the first job in the second."""
     rng = np.random.default_rng(1)
-    with pytest.raises(InvalidParameter, match="rng"):
-        gvs.points(None, tmp_path / "out", by="user", epsilon=0.01, unit="point", rng=rng)
     table = table_of(trips(40, 2))
     inquiry = asked(table)
+    monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (inquiry.frame, inquiry.file))
+    rows = SparkRows(inquiry.frame, Reading(), Settings(person="user", area=AREA))
+    with pytest.raises(InvalidParameter, match="rng"):
+        rows.points("best", how_asked(gv.GP(epsilon=0.01, metric="1"), tmp_path / "out", source=Experiment(rng)))
     inquiry.destination = Destination.of(tmp_path / "out")
     inquiry.counted = [TaskFacts(0, points=30), TaskFacts(1, points=10)]
     inquiry.people.add(pa.array(["u0000", "u0001"]), np.array([20, 20]))
@@ -255,7 +278,9 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
         inquiry.draw(Experiment(rng), lambda share: None)
 
 
-def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(tmp_path: Path) -> None:
+def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The number of points that were moved is that of the certificate, and pseudonyms need a key file."""
     (tmp_path / "out").mkdir()
     digest = digest_of_parts({})
@@ -264,12 +289,13 @@ def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(tmp_p
     inquiry = asked(table_of(trips(10, 2)))
     inquiry.destination = Destination.of(tmp_path / "out")
     assert inquiry.unpacked({"sha256": digest}).moved == 3
-    ledger = gv.Ledger(tmp_path / "ledger.db")
-    how: dict[str, Any] = {"by": "user", "rho": RHO, "ledger": ledger, "key": "may", "pseudonyms": True}
+    monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (inquiry.frame, inquiry.file))
+    rows = SparkRows(inquiry.frame, Reading(), Settings(person="user", area=AREA, pseudonyms=True))
+    asking = how_asked(gv.CGP(rho=RHO), tmp_path / "other", key="may")
     with pytest.raises(InvalidParameter, match="key file"):
-        gvs.points(None, tmp_path / "other", **how)
+        rows.points("best", asking)
     with pytest.raises(InvalidParameter, match="key file"):
-        gvs.center(None, tmp_path / "other", **how)
+        rows.answer(partial(requests.summary, name="center", method="best"), asking)
 
 
 def test_a_folder_without_rows_has_one_partition() -> None:

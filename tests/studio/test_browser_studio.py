@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -16,7 +15,6 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import GeoveilError
-from geoveil.report import tiles
 from geoveil.report.formatting import WARNING
 from geoveil.studio import releasing
 from geoveil.studio.file_request import FileRequest
@@ -281,18 +279,8 @@ def test_signed_and_with_the_truth(studio: Studio, visit: Visit, trips: Path, tm
 
 
 @pytest.mark.deep
-def test_maps_stand_on_what_the_user_chooses(
-    studio: Studio, visit: Visit, trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One's own base map is drawn below; tiles are fetched only where that was agreed to, and by nobody's browser."""
-    fetched: list[str] = []
-    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
-
-    def fetch(url: str, level: int, column: int, row: int) -> bytes:
-        fetched.append(url)
-        return base64.b64decode(pixel)
-
-    monkeypatch.setattr(tiles, "_fetched", fetch)
+def test_maps_stand_on_what_the_user_chooses(studio: Studio, visit: Visit, trips: Path, tmp_path: Path) -> None:
+    """A base map of the user is drawn below the data, until they go back to geoveil's own ground."""
     decided(studio, trips)
     visitor = visit("data")
     page = visitor.page
@@ -301,18 +289,8 @@ def test_maps_stand_on_what_the_user_chooses(
         page.locator("#own").set_input_files(regions(tmp_path))
     visitor.at_rest()
     assert "halves.geojson" in page.locator(".source").inner_text()
-    address = "https://tiles.example.org/{z}/{x}/{y}.png"
-    page.locator("input[name=tiles]").fill(address)
-    visitor.press("Take these tiles")
-    assert "may learn where the map is" in page.get_by_role("alert").inner_text()
-    assert fetched == []
-    page.get_by_text("What is below the data").click(trial=True)
-    page.locator("input[name=tiles]").fill(address)
-    page.locator("input[name=agreed]").check()
-    visitor.press("Take these tiles")
-    assert {*fetched} == {address}
-    assert "tiles.example.org" in page.locator(".source").inner_text()
-    assert not any("tiles.example.org" in url for url in visitor.requests)
+    visitor.press("Back to geoveil's own ground")
+    assert "halves.geojson" not in page.locator(".source").inner_text()
     assert visitor.complaints == []
 
 

@@ -90,7 +90,7 @@ def test_a_preview_of_the_true_file_is_counted(trips: Path, tmp_path: Path, monk
     """Draws on the true file, which is read batch by batch, are counted in the threads that make them."""
     made = Draws(trips, monkeypatch).made
     rng = generator()
-    gv.points_file(trips, tmp_path / "out.csv", by="user", rho=1e-4, area="San Francisco", rng=rng)
+    gv.Locations(trips, person="user", area="San Francisco", rng=rng).points(to=tmp_path / "out.csv", rho=1e-4)
     assert {name for name, _ in made} == {"standard_normal"}
     made.clear()
     rng.normal(size=3)

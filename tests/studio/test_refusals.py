@@ -67,8 +67,6 @@ def sent(project: Project, step: str, **fields: str) -> str:
 EMPTY = {
     "no file": ("data", {"do": "next"}, "No file is open yet. Drop a file on the page, or choose one."),
     "no file to read again": ("data", {"do": "reading", "lat": "y"}, "No file is open yet."),
-    "tiles": ("data", {"do": "tiles", "tiles": "https://a/{z}/{x}/{y}"}, "Tick that their server may learn where"),
-    "no tiles": ("data", {"do": "tiles", "tiles": "ftp://a", "agreed": "yes"}, "The address of map tiles cannot be"),
     "no unit": ("protection", {"do": "next"}, "It is not chosen yet what is hidden together. Choose one of the four"),
     "no number": ("protection", {"do": "next", "unit": "all"}, "The number of releases is missing."),
     "a number": ("protection", {"do": "next", "unit": "all", "planned": "0"}, "“0” is no number of releases."),

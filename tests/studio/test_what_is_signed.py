@@ -143,7 +143,7 @@ def test_options_of_another_question_are_not_asked(question: str, project: Proje
     send(project, "question", question=question, trip="user", cell="30 km")
     request = project.request()
     assert "Thinning" not in dict(pages._facts(request))
-    assert not {"thin", "every", "times"} & {*request._points_keywords}
+    assert not {"thin", "every", "times"} & {*request._data, *request._own}
     for text in (request.command(), request.python()):
         assert "thin" not in text
         assert "every" not in text
@@ -482,11 +482,6 @@ UNLIKELY = {
     "long ledger": ("release", {"do": "ledger", "ledger": "a" * 300}, "it may be too long"),
     "long ledger to open": ("account", {"do": "open", "ledger": "a" * 300}, "it may be too long"),
     "no folder": ("account", {"do": "create", "ledger": "none/a.db", "times": "1"}, "No such file or directory"),
-    "tiles": (
-        "data",
-        {"do": "tiles", "tiles": "http://[::1/{z}{x}{y}", "agreed": "yes"},
-        "is no address of map tiles",
-    ),
 }
 
 

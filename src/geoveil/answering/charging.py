@@ -20,9 +20,9 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Labels, Short
+from geoveil._types import Short
 from geoveil.answering.intake import People
-from geoveil.budget import MAYBE_STORED, SPENT, STORED, Account, Charge, Entry, Ledger
+from geoveil.budget import MAYBE_STORED, SPENT, STORED, Account, Charge, Entry, Ledger, price_of
 from geoveil.errors import (
     BudgetExceeded,
     GeoveilError,
@@ -192,9 +192,7 @@ def account_names(subject: str | None, labels: Iterable[object] | None) -> list[
     return [f"{before}{label}" for label in labels]
 
 
-def check_ledger(
-    ledger: object, *, by: Labels, subject: str | None = None, label: str | None = None, short: str
-) -> None:
+def check_ledger(ledger: object, *, person: bool, subject: str | None, label: str | None, short: str) -> None:
     """Refuse a value that is not a ledger, a ledger without an account, and arguments that need a ledger."""
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InvalidParameter("ledger", ledger, "a Ledger", "Open it with gv.Ledger(path).")
@@ -204,7 +202,7 @@ def check_ledger(
     for name, given in needed.items():
         if ledger is None and given is not None:
             raise InvalidParameter(name, given, "left out without a ledger", Message("Give {ledger}."))
-    if ledger is not None and subject is None and by is None:
+    if ledger is not None and subject is None and not person:
         raise InvalidParameter("subject", None, "given with a ledger", "It is the account that is charged.")
 
 
@@ -359,7 +357,8 @@ class LedgerCharger(SessionCharger):
         if self.account is None:
             return None
         try:
-            return self.account.charge(bill.guarantee)
+            # The limit is for each person, also where one answer is about many.
+            return self.account.charge(price_of(bill.query.name, bill.guarantee, self.account.total.metric))
         except BudgetExceeded:
             # A stored answer costs nothing.
             if key is None or not self.ledger.is_stored(key):

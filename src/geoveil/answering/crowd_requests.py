@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, RegionsLike
+from geoveil._types import CoordinateColumns, CrsLike, Labels, LocationsLike, Missing, Outside, RegionsLike
 from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion
 from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of
@@ -34,19 +34,19 @@ def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
     if isinstance(grid, int | float) and not isinstance(grid, bool):
         if area is None:
             raise InvalidParameter(
-                "grid", grid, "a Grid, for metres without an area", "Use gv.Grid(bounds, cell=...)."
+                "cell", grid, "a Grid, for metres without an area", "Use gv.Grid(bounds, cell=...)."
             )
         ends = [end / unit for end in (*area.low, *area.high)]
         grid = Grid((ends[0], ends[1], ends[2], ends[3]), cell=float(grid))
     if not isinstance(grid, Grid):
-        raise InvalidParameter("grid", grid, "a Grid, or the side of a cell", "Use gv.Grid(bounds, cell=...).")
+        raise InvalidParameter("cell", grid, "a Grid, or the side of a cell", "Use gv.Grid(bounds, cell=...).")
     metres = grid.scaled(unit)
     west, south, east, north = metres.bounds
     if area is None:
         return metres, grid, False
     if max(east - west, north - south) < area.radius / 100:
         remedy = "Give it in metres east and north of the area's middle, which is (0, 0), or as the side of a cell."
-        raise InvalidParameter("grid", grid.bounds, f"in metres of the plane, {area.name}", remedy)
+        raise InvalidParameter("cell", grid.bounds, f"in metres of the plane, {area.name}", remedy)
     covers = west <= area.low[0] and south <= area.low[1] and east >= area.high[0] and north >= area.high[1]
     return metres, grid, covers
 
@@ -59,19 +59,17 @@ def heatmap(grid: object, plane: Plane | None, **how: Any) -> HeatMapQuestion:
 
 def counts(regions: RegionsLike, plane: Plane | None, **how: Any) -> CountsQuestion:
     """Ask for counts in regions."""
-    shapes, series = _regions(regions, plane)
+    shapes, series = _regions("regions", regions, plane)
     return CountsQuestion(shapes=shapes, regions=series, **how)
 
 
-def flows(grid: object, regions: RegionsLike | None, plane: Plane | None, **how: Any) -> FlowsQuestion:
+def flows(between: object, plane: Plane | None, **how: Any) -> FlowsQuestion:
     """Ask for flows between the cells of a grid, or between regions."""
-    if (grid is None) == (regions is None):
-        raise InvalidParameter("grid, regions", (grid, regions), "exactly one of them", "Give a Grid, or regions.")
-    if regions is not None:
-        shapes, series = _regions(regions, plane)
-        return FlowsQuestion(shapes=shapes, places=series, **how)
-    metres, shown, _ = grid_of(grid, plane)
-    return FlowsQuestion(grid=metres, places=_cells(shown, plane), **how)
+    if isinstance(between, Grid | int | float):
+        metres, shown, _ = grid_of(between, plane)
+        return FlowsQuestion(grid=metres, places=_cells(shown, plane), **how)
+    shapes, series = _regions("between", between, plane)
+    return FlowsQuestion(shapes=shapes, places=series, **how)
 
 
 def _cells(grid: Grid, plane: Plane | None) -> Any:
@@ -81,7 +79,7 @@ def _cells(grid: Grid, plane: Plane | None) -> Any:
     return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.grid_system[0])
 
 
-def _regions(regions: RegionsLike, plane: Plane | None) -> tuple[Any, Any]:
+def _regions(name: str, regions: Any, plane: Plane | None) -> tuple[Any, Any]:
     """Return regions in metres of the plane, and as a GeoSeries with the labels that they have."""
     import geopandas
     import shapely
@@ -91,17 +89,17 @@ def _regions(regions: RegionsLike, plane: Plane | None) -> tuple[Any, Any]:
     elif isinstance(regions, list | tuple | np.ndarray) and len(regions):
         series = geopandas.GeoSeries([*regions], crs=None if plane is None else plane.crs)
     else:
-        raise InvalidParameter("regions", type(regions).__name__, "a frame of polygons", "Use geopandas.read_file.")
+        raise InvalidParameter(name, type(regions).__name__, "a frame of polygons", "Use geopandas.read_file.")
     areal = np.isin(shapely.get_type_id(series.array), (3, 6))
     if not len(series) or not areal.all() or not series.is_valid.all():
         remedy = "Use regions.make_valid(), and leave out points and lines."
-        raise InvalidParameter("regions", f"{len(series)} geometries", "valid polygons or multipolygons", remedy)
+        raise InvalidParameter(name, f"{len(series)} geometries", "valid polygons or multipolygons", remedy)
     if plane is None:
         return np.asarray(series.array), series
     if series.crs is None:
-        raise InvalidParameter("regions.crs", None, "known, as that of x is", "State it with set_crs(...).")
+        raise InvalidParameter(f"{name}.crs", None, "known, as that of x is", "State it with set_crs(...).")
     series = series.to_crs(plane.crs)
-    return np.array([plane.shape("regions", shape) for shape in series.array], dtype=object), series
+    return np.array([plane.shape(name, shape) for shape in series.array], dtype=object), series
 
 
 def items_of(data: Intake, metric: Metric) -> MemoryCrowd:
@@ -112,7 +110,7 @@ def items_of(data: Intake, metric: Metric) -> MemoryCrowd:
 def trips_of(
     data: Intake,
     metric: Metric,
-    destinations: Locations | None,
+    destinations: LocationsLike | None,
     trip: Labels,
     *,
     lat: CoordinateColumns = None,

@@ -93,7 +93,7 @@ class CrowdSource(ABC):
     @property
     @abstractmethod
     def persons(self) -> int | None:
-        """The number of persons, if units are persons."""
+        """The number of persons, if the data names them."""
 
     @property
     @abstractmethod
@@ -312,7 +312,7 @@ class FileCrowd(CrowdSource):
 
     @property
     def persons(self) -> int | None:
-        return int((self.reader.sizes > 0).sum()) if self.reader.guarantee.metric.persons else None
+        return None if self.reader.people.by is None else int((self.reader.sizes > 0).sum())
 
     @cached_property
     def all_sizes(self) -> tuple[Index, Index]:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, Locations, Missing, Outside, Pseudonyms, Times
-from geoveil.answering.pseudonyms import check_pseudonyms, pseudonyms_of
-from geoveil.answering.units import Unit
+from geoveil._types import Labels, Missing, Pseudonyms, Times
+from geoveil.answering.pseudonyms import pseudonyms_of
 from geoveil.errors import InvalidParameter, Message
 from geoveil.facts import Removed
-from geoveil.geo import Area, AreaLike, Form, enter
+from geoveil.geo import Area, Form
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index
@@ -28,7 +27,6 @@ from geoveil.privacy import (
     Guarantee,
     Metric,
     as_duration,
-    as_metric,
     dist_1,
     dist_2,
     kept_of_thinned,
@@ -113,6 +111,11 @@ class Intake:
     times: Times = None
 
     @property
+    def persons(self) -> People | None:
+        """The persons, whether each gets an answer or one answer is about all; None if all points are one person's."""
+        return self.people or self.crowd
+
+    @property
     def area(self) -> Area | None:
         """The public area of the data, if one was stated."""
         return None if self.form.plane is None else self.form.plane.area
@@ -156,9 +159,9 @@ class Intake:
         if not metric.of_unit:
             return None
         if metric.persons and self.crowd is None:
-            remedy = Message("Give {unit}, the column or the labels of persons.")
-            raise InvalidParameter("unit", None, f"given under {metric}", remedy)
-        persons = self.crowd or self.people
+            remedy = Message("Give {person}, the column or the labels of persons.")
+            raise InvalidParameter("person", None, f"given under {metric}", remedy)
+        persons = self.persons
         codes = None if persons is None else persons.codes
         if metric.stretch is not None:
             return stretch_sizes(self.unit_times(metric.stretch), metric.stretch, codes)
@@ -181,7 +184,7 @@ class Intake:
 
     def largest_sum(self, shares: NDArray[np.float64], metric: Metric) -> float:
         """Return the largest sum of the points' shares over a unit of a metric."""
-        persons = self.crowd or self.people
+        persons = self.persons
         codes = None if persons is None else persons.codes
         if metric.stretch is not None:
             return largest_stretch_sum(shares, self.unit_times(metric.stretch), metric.stretch, codes)
@@ -200,50 +203,41 @@ class Intake:
 
 
 def take_in(
-    x: Locations,
+    form: Form,
     *,
-    by: Labels = None,
-    lat: CoordinateColumns = None,
-    lon: CoordinateColumns = None,
-    area: AreaLike = None,
-    crs: CrsLike = None,
-    outside: Outside = "refuse",
-    missing: Missing = "refuse",
-    where: str | None = None,
-    pseudonyms: Pseudonyms = False,
-    unit: Unit | None = None,
+    person: Labels = None,
+    together: bool = False,
     times: Times = None,
     thin: Duration | None = None,
+    missing: Missing = "refuse",
+    pseudonyms: Pseudonyms = False,
     timed: bool = False,
 ) -> Intake:
-    """Check data once and convert it to points in metres.
+    """Find the persons and times of points that were checked and converted to metres.
 
     Parameters
     ----------
-    x : array, table, shapely geometry, GeoSeries or GeoDataFrame
+    form : Form
         The points.
-    by, lat, lon, area, crs, outside, missing, where, pseudonyms, times, thin : optional
-        As for `geoveil.points`.
-    unit : Unit, optional
-        What is hidden together.
+    person, times, thin, missing, pseudonyms : optional
+        As for `geoveil.Locations`.
+    together : bool
+        Whether one answer is about all persons.
     timed : bool
-        Whether every point needs a time, whatever the unit.
+        Whether every point needs a time.
     """
-    unit = unit or Unit()
-    form = enter(x, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing, where=where)
-    check_pseudonyms(pseudonyms, by, form.where)
-    timed |= unit.metric is not None and as_metric(unit.metric).stretch is not None
     if timed or thin is not None:
         form = known_times(form, times, missing)
     if thin is not None:
-        form = _thinned(form, unit.persons if by is None else by, times, as_duration("thin", thin))
-    crowd = None if unit.persons is None else people_of(form, unit.persons, "unit")
-    if by is None:
-        return Intake(form, by, None, crowd, times)
-    people = people_of(form, by)
+        form = _thinned(form, person, times, as_duration("thin", thin))
+    if person is None:
+        return Intake(form, None, None, None, times)
+    people = people_of(form, person)
+    if together:
+        return Intake(form, None, None, people, times)
     if pseudonyms is not False:
-        people = _pseudonymised(form, by, people, pseudonyms)
-    return Intake(form, by, people, crowd, times)
+        form, people = _pseudonymised(form, person, people, pseudonyms)
+    return Intake(form, person, people, None, times)
 
 
 def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
@@ -254,7 +248,7 @@ def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
     return form if kept.all() else form.without_rows(rows[~kept], "thinned")
 
 
-def people_of(form: Form, by: Labels, argument: str = "by") -> People:
+def people_of(form: Form, by: Labels, argument: str = "person") -> People:
     """Return the persons of the points."""
     import pandas as pd
     import pyarrow as pa
@@ -267,13 +261,13 @@ def people_of(form: Form, by: Labels, argument: str = "by") -> People:
     return People(index, np.bincount(codes), np.argsort(codes, kind="stable"))
 
 
-def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonyms) -> People:
-    """Return the persons with pseudonyms, which also replace the labels in a table's column."""
+def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonyms) -> tuple[Form, People]:
+    """Return the points and their persons with pseudonyms, which also replace the labels in a table's column."""
     import pandas as pd
 
     shown = pseudonyms_of(people.labels.to_list(), pseudonyms)
-    form.relabel(by, people.labels, shown)
-    return replace(people, pseudonyms=pd.Index(shown, name=people.labels.name))
+    relabelled = form.relabelled(by, people.labels, shown)
+    return relabelled, replace(people, pseudonyms=pd.Index(shown, name=people.labels.name))
 
 
 def removed(rows: RowCounts, where: str | None, columns: Sequence[Hashable], persons: Sequence[str]) -> Removed:

@@ -92,7 +92,7 @@ def load(path: PathLike) -> Release:
     Parameters
     ----------
     path : str or Path
-        A file that `points_file` or `Release.to_file` wrote; its certificate must be beside it.
+        A file that `Locations.points` or `Release.to_file` wrote; its certificate must be beside it.
 
     Returns
     -------
@@ -101,12 +101,8 @@ def load(path: PathLike) -> Release:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trips.csv").write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> _ = gv.points_file(folder / "trips.csv", folder / "released.csv", by="user", rho=5e-5, area=bay)
+    >>> _ = gv.Locations(folder / "trips.csv", person="user", area=bay).points(to=folder / "released.csv", rho=5e-5)
     >>> gv.load(folder / "released.csv").guarantee
     CGP(rho=5e-05)
     """

@@ -80,6 +80,11 @@ class PersonCounts:
         return self._merged[1]
 
     @property
+    def names(self) -> list[object] | None:
+        """Their labels as a list; None without a column of persons."""
+        return None if self.by is None else self.persons.to_pylist()
+
+    @property
     def index(self) -> pd.Index | None:
         """The persons as a pandas Index; None without a column of persons."""
         import pandas as pd

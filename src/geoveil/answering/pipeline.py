@@ -28,12 +28,30 @@ from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
 from geoveil.queries import Answer, Answers, Persons, Query, UnitSizes, ask_each, restored_each
 from geoveil.release import Release
 
-__all__ = ["Inquiry", "answer", "ask"]
+__all__ = ["Inquiry", "answer", "ask", "inquiry_about"]
 
 #: The type of the answer that an inquiry draws.
 D = TypeVar("D")
 A = TypeVar("A", Answer, Answers)
 R = TypeVar("R", bound=Release, covariant=True)
+
+
+def inquiry_about(data: Intake, question: Question, guarantee: Guarantee, keep: Columns = None) -> _InMemory[Any]:
+    """Return a question about data in memory, ready to be charged and drawn.
+
+    Parameters
+    ----------
+    data : Intake
+        The data.
+    question : Question
+        The question.
+    guarantee : CGP or GP
+        The guarantee for each person, per metre on the ground.
+    keep : list of columns or "all", optional
+        Columns of a frame that are released unchanged.
+    """
+    kind: type[_InMemory[Any]] = OnePerson if data.people is None else ManyPersons
+    return kind(data, question, guarantee, keep)
 
 
 def ask(
@@ -68,10 +86,8 @@ def ask(
     progress : callable
         Called with the share of persons answered so far, from 0 to 1.
     """
-    charger = charger or NoCharger()
-    if data.people is None:
-        return answer(OnePerson(data, question, guarantee, keep), source, charger, key, progress)
-    return answer(ManyPersons(data, question, guarantee, keep), source, charger, key, progress)
+    inquiry = inquiry_about(data, question, guarantee, keep)
+    return answer(inquiry, source, charger or NoCharger(), key, progress)
 
 
 def answer(

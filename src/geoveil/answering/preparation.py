@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from geoveil._types import Columns, CrsLike, Method, Missing, Outside, Progress, Pseudonyms, Short
+from geoveil._types import Columns, CrsLike, Method, Missing, Outside, Progress, Pseudonyms
 from geoveil._types import Path as PathLike
-from geoveil.answering.charging import Charger, LedgerCharger, NoCharger, account_names, note_charge
+from geoveil.answering.charging import Charger, note_charge
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
 from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms, pseudonyms_of
 from geoveil.answering.streaming import FilePoints, FileRelease
-from geoveil.budget import SPENT, Ledger
+from geoveil.budget import SPENT
 from geoveil.certificates import SigningKey
 from geoveil.errors import InvalidFile, InvalidParameter, Message, warn
 from geoveil.facts import Reason
@@ -49,7 +49,7 @@ _FAR = 500
 __all__ = [
     "Concern",
     "PreparedFile",
-    "charger_of",
+    "check_person",
     "concerns_of",
     "count",
     "inquiry_of",
@@ -75,13 +75,9 @@ class Concern(Message):
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trips.csv").write_text("lat,lon\n" + "37.78,-122.41\n" * 400)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> told = []
-    >>> _ = gv.points_file(folder / "trips.csv", folder / "out.csv", rho=5e-5, area=bay, confirm=told.extend)
+    >>> _ = gv.Locations(folder / "trips.csv", area=bay, confirm=told.extend).points(to=folder / "out.csv", rho=5e-5)
     >>> str(told[0])[:57], told[0].grave
     ('All 400 points belong to one person and share the budget:', True)
     """
@@ -115,14 +111,14 @@ class PreparedFile:
     target: Path
     overwrite: bool
 
-    def release(self, progress: Progress) -> FileRelease:
-        """Charge, draw and write the file with its certificate."""
+    def release(self, progress: Progress, key: str | None = None) -> FileRelease:
+        """Charge, draw and write the file with its certificate; a ledger stores its digest under the key."""
         target = self.target
         release: FileRelease | None = None
         try:
             with staging_folder(target, overwrite=self.overwrite) as folder:
                 written = self.inquiry.writing_to(folder / target.name, target)
-                release = answer(written, self.source, self.charger, progress=progress)
+                release = answer(written, self.source, self.charger, key, progress)
         except BaseException as problem:
             if release is not None and release.entry is not None:
                 # The file was charged for and written, but could not be renamed into place.
@@ -164,15 +160,15 @@ def concerns_of(inquiry: FilePoints) -> list[Concern]:
             "All {n} points belong to one person and share the budget: released points would be up to {typical} "
             "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
         )
-    helps = [] if several else ["name the column of persons with {by} if there are several"]
+    helps = [] if several else ["name the column of persons with {person} if there are several"]
     timed = len(inquiry.file.time_columns) == inquiry.file.points_in_a_row
     if size > 1 and timed and inquiry.guarantee.metric == dist_inf:
-        helps.append('protect any day instead of all of a person\'s locations with {unit:"1 day"}')
+        helps.append('protect any day instead of all of a person\'s locations with {protect:"1 day"}')
     if size > 1:
         helps.append('keep fewer rows, such as one a minute with {thin:"1 minute"}')
     if isinstance(inquiry.guarantee, CGP):
-        helps.append("smooth the released tracks with {gv.smooth}")
-    helps += ["ask another question, such as {gv.hull} or {gv.center}", "give a larger budget"]
+        helps.append("smooth the released tracks with {release.smooth}")
+    helps += ["ask another question, such as {locations.hull} or {locations.center}", "give a larger budget"]
     told = {"typical": metres(typical), "alone": metres(alone), "n": f"{points:,}", "area": area.name}
     # Tracks of known persons are expected to have much noise; a forgotten column of persons is likely a mistake.
     grave = lost or not several
@@ -180,27 +176,23 @@ def concerns_of(inquiry: FilePoints) -> list[Concern]:
 
 
 def prepare(
-    source: PathLike,
+    file: LocationFile,
     target: PathLike,
     *,
     guarantee: Guarantee,
     noise: Source,
-    method: Method,
-    by: str | None,
+    method: str,
+    person: str | None,
     times: str | Sequence[str] | None,
     thin: int | None,
     area: AreaLike,
-    crs: CrsLike,
     outside: Outside,
     missing: Missing,
     where: str | None,
     pseudonyms: Pseudonyms,
     keep: Columns,
-    ledger: Ledger | None,
-    subject: str | None,
-    short: Short,
-    key: SigningKey | None,
-    reading: dict[str, Any],
+    charger: Callable[[Sequence[object] | None], Charger],
+    sign: SigningKey | None,
     overwrite: bool,
     progress: Progress,
 ) -> PreparedFile:
@@ -208,41 +200,42 @@ def prepare(
 
     Parameters
     ----------
-    source, target : str or Path
-        The file, and the file to be released.
+    file : LocationFile
+        The file.
+    target : str or Path
+        The file to be released.
     guarantee : CGP or GP
         The guarantee for each person.
     noise : Source
         The source of randomness.
-    method, by, times, area, crs, outside, missing, where, pseudonyms, keep, ledger, subject, short
-        As for `geoveil.points_file`.
+    method, person, times, area, outside, missing, where, pseudonyms, keep
+        As for `geoveil.Locations` and its `points`.
     thin : int, optional
         The length in microseconds of the intervals in which a person keeps one row.
-    key : SigningKey, optional
+    charger : callable
+        Returns who is charged, given the labels of the persons.
+    sign : SigningKey, optional
         The key that signs the certificate.
-    reading : dict
-        The other options with which the file is read.
     overwrite : bool
         Whether an existing target is replaced.
     progress : callable
         Called with the share of the whole work that is done, from 0 to 1.
     """
-    file = open_locations(Path(source), crs=crs, **reading)
     target = _checked_target(Path(target), file, overwrite=overwrite)
     form = form_of(file, target, ending(target), ending(file.path))
     timed = guarantee.metric.stretch is not None or thin is not None
     columns = time_columns_of(file, times) if timed else ()
-    inquiry = inquiry_of(file, form, guarantee, method, by, area, outside, missing, where, keep)
+    inquiry = inquiry_of(file, form, guarantee, method, person, area, outside, missing, where, keep)
     inquiry.times, inquiry.thin = columns, thin
     check_key_file(pseudonyms, file.path, target, certificate_path(target))
-    inquiry.key = key
+    inquiry.key = sign
     # A column that cannot be read is refused before anything is charged.
-    count(inquiry, pseudonyms, progress, every_column=ledger is not None)
+    count(inquiry, pseudonyms, progress, every_column=True)
     check_room(target, ROOM + inquiry.estimated_size)
     if formulas := [name for name in inquiry.kept if name in inquiry.formulas]:
         message = f"{target}: a spreadsheet would run texts in {', '.join(formulas)} as formulas."
         warn(message)
-    return PreparedFile(inquiry, charger_of(inquiry, ledger, subject, short), noise, target, overwrite)
+    return PreparedFile(inquiry, charger(inquiry.people.names), noise, target, overwrite)
 
 
 def count(inquiry: FilePoints, pseudonyms: Pseudonyms, progress: Progress, *, every_column: bool) -> None:
@@ -408,15 +401,6 @@ def time_columns_of(file: LocationFile, times: str | Sequence[str] | None) -> tu
     raise InvalidParameter("times", shown, allowed, Message("Name it with {times}."))
 
 
-def charger_of(inquiry: FilePoints, ledger: Ledger | None, subject: str | None, short: Short) -> Charger:
-    """Return the charger for a file: one that charges the ledger, or nobody without a ledger."""
-    if ledger is None:
-        return NoCharger()
-    people = inquiry.people
-    labels = None if people.by is None else people.persons.to_pylist()
-    return LedgerCharger(ledger, account_names(subject, labels), short=short)
-
-
 def system_of(file: LocationFile) -> str:
     """Return the name of a file's coordinate system in errors."""
     return f"the coordinate system of {file.path.name}"
@@ -443,6 +427,14 @@ def _identity(path: Path) -> str:
     return os.path.normcase(os.path.realpath(path))
 
 
+def check_person(file: LocationFile, person: str | None, unsafe: Set[str]) -> None:
+    """Refuse a column of persons that the file does not have, or that may hold places."""
+    safe = [name for name in file.columns if name not in unsafe]
+    if person is not None and person not in safe:
+        remedy = "Leave it out if all rows belong to one person."
+        raise InvalidParameter("person", person, f"a column of {file.path.name}, one of {safe}", remedy)
+
+
 def _columns(
     file: LocationFile, form: LocationFile, by: str | None, keep: Columns, symbol: str, places: Set[str] = frozenset()
 ) -> tuple[dict[str, Reason], tuple[str, ...]]:
@@ -453,17 +445,16 @@ def _columns(
     import pyarrow as pa
 
     unsafe = file.unsafe | places
-    safe = [name for name in file.columns if name not in unsafe]
-    if by is not None and not (isinstance(by, str) and by in safe):
-        remedy = "Leave it out if all rows belong to one person."
-        raise InvalidParameter("by", by, f"a column of {file.path.name}, one of {safe}", remedy)
+    check_person(file, by, unsafe)
     if by is not None:
         kind = file.columns[by]
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         usable = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
         numbers_too = (pa.types.is_boolean, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal)
         if not any(test(plain) for test in (*usable, *numbers_too, pa.types.is_temporal)):
-            raise InvalidParameter("by", by, f"a column of texts or numbers; this one is {kind}", "Convert it first.")
+            raise InvalidParameter(
+                "person", by, f"a column of texts or numbers; this one is {kind}", "Convert it first."
+            )
     always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
     kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
     for name in kept:

@@ -45,8 +45,8 @@ def check_pseudonyms(pseudonyms: Pseudonyms, by: Labels, where: RowFilter | None
     if pseudonyms is False:
         return
     if by is None:
-        remedy = Message("Name the column of persons with {by}.")
-        raise InvalidParameter("pseudonyms", pseudonyms, Message("left out without {by}"), remedy)
+        remedy = Message("Name the column of persons with {person}.")
+        raise InvalidParameter("pseudonyms", pseudonyms, Message("left out without {person}"), remedy)
     if where is not None and by in where.columns:
         allowed = f"a filter without the column {by!r}: certificates state the filter, and {by!r} gets pseudonyms"
         raise InvalidParameter(
@@ -54,13 +54,13 @@ def check_pseudonyms(pseudonyms: Pseudonyms, by: Labels, where: RowFilter | None
         )
 
 
-def check_key_file(pseudonyms: Pseudonyms, source: Path, target: Path, certificate: Path) -> None:
+def check_key_file(pseudonyms: Pseudonyms, source: Path | None, target: Path, certificate: Path) -> None:
     """Refuse a key file that is another file of the release; warn of one that may be shared with it."""
     if isinstance(pseudonyms, bool):
         return
     key = Path(pseudonyms)
     for other in (source, target, certificate):
-        if os.path.realpath(key) == os.path.realpath(other):
+        if other is not None and os.path.realpath(key) == os.path.realpath(other):
             allowed = "a separate file: not the source, the released file or its certificate"
             raise InvalidParameter("pseudonyms", str(key), allowed, "Choose another name.")
     if os.path.realpath(key.parent) == os.path.realpath(target.parent):
@@ -84,7 +84,7 @@ def pseudonyms_of(labels: Sequence[object], pseudonyms: Pseudonyms) -> list[str]
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
         allowed = "labels that differ when they are written as texts"
-        raise InvalidData("by", f"{len(names)} labels", allowed, "Rename some of them.")
+        raise InvalidData("person", f"{len(names)} labels", allowed, "Rename some of them.")
     if isinstance(pseudonyms, bool):
         return [*_drawn(names, {}).values()]
     key = Path(pseudonyms)

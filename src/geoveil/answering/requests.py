@@ -1,7 +1,4 @@
-"""Build questions from the arguments of callers, and check them as far as possible without looking at points.
-
-Functions and sessions build their questions here.
-"""
+"""Build questions from the arguments of callers, and check them as far as possible without looking at points."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from geoveil.queries import (
     SUMMARIES,
     Distance,
     FirstWithin,
-    Hull,
     Nearest,
     Points,
     Query,
@@ -73,46 +69,29 @@ class Question:
         return self.query(n, dimension, guarantee, self.method, **more)
 
 
-def points(method: str) -> Question:
+def points(data: Intake, method: str) -> Question:
     """Ask for every point."""
     return Question(Points, method)
 
 
-def summary(name: str, method: str) -> Question:
+def summary(data: Intake, name: str, method: str) -> Question:
     """Ask for a summary, such as the mean or the diameter."""
     return Question(SUMMARIES[name], method)
 
 
-def nearest(data: Intake, p: PlaceLike, k: int, locations: float | None, gamma0: float, method: str) -> Question:
+def nearest(data: Intake, p: PlaceLike, k: int, locations: float | None) -> Question:
     """Ask for the nearest neighbours of a public place."""
-    place = data.form.public_place("p", p)
-    return Question(Nearest, method, {"p": place, "k": k, "locations": locations, "gamma0": gamma0})
+    return Question(Nearest, "best", {"p": data.form.public_place("p", p), "k": k, "locations": locations})
 
 
-def first_within(data: Intake, p: PlaceLike, radius: float, method: str) -> Question:
+def first_within(data: Intake, p: PlaceLike, radius: float) -> Question:
     """Ask for the first point within a radius of a public place."""
-    return Question(FirstWithin, method, {"p": data.form.public_place("p", p), "radius": radius})
+    return Question(FirstWithin, "best", {"p": data.form.public_place("p", p), "radius": radius})
 
 
-def hull(
-    k: int | Literal["optimal", "authors"],
-    share: float,
-    distinct: bool,
-    gamma0: float,
-    beta: float,
-    extent: float,
-    method: str,
-) -> Question:
-    """Ask for the convex hull: by its support function, or as the paper does."""
-    paper: dict[str, Any] = {"share": share, "distinct": distinct, "gamma0": gamma0, "beta": beta}
-    if method == "paper":
-        return Question(Hull, method, {"k": k, **paper})
-    if method != "best":
-        raise InvalidParameter("method", method, "'best' or 'paper'", "Leave it out.")
-    for name, default in {"share": 0.5, "distinct": False, "gamma0": 0.0, "beta": 0.1}.items():
-        if paper[name] != default:
-            raise InvalidParameter(name, paper[name], 'left out, unless method="paper"', "The best method has none.")
-    return Question(best_hull, method, {"k": k, "extent": extent})
+def hull(data: Intake, k: int | Literal["optimal"], extent: float) -> Question:
+    """Ask for the convex hull, by its support function."""
+    return Question(best_hull, "best", {"k": k, "extent": extent})
 
 
 def distance(data: Intake, p: ShapeLike, fn_error: float | None, method: str) -> Question:
@@ -150,10 +129,11 @@ def lipschitz_function(
         if lipschitz is not None and lipschitz != fn.constant:
             raise InvalidParameter("lipschitz", lipschitz, f"{fn.constant}, the constant of fn", "Leave it out.")
         if metric is not None and as_metric(metric) != fn.metric:
-            raise InvalidParameter("metric", metric, f"{fn.metric.name!r}, the metric of fn", "Leave it out.")
+            allowed = f"a Lipschitz function under {as_metric(metric)}, the metric of what is hidden"
+            raise InvalidParameter("fn", f"Lipschitz under {fn.metric}", allowed, "State its constant there.")
         return fn
     if not callable(fn):
-        remedy = "The data comes first: gv.answer(x, fn, ...), or fn alone in a session."
+        remedy = "The data is in Locations: gv.Locations(x).answer(fn, ...)."
         raise InvalidParameter("fn", fn, "a function of an (n, d) array, or a Lipschitz", remedy)
     if lipschitz is None:
         raise InvalidParameter("lipschitz", None, "given", "It is how fast fn can change: 1 for a distance.")

@@ -23,7 +23,7 @@ from geoveil.answering.row_sample import RowSample
 from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.budget import price_of
 from geoveil.certificates import SigningKey, certificate_digest, signed
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept, unchanged_columns
@@ -83,14 +83,8 @@ class FileRelease(Release):
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> homes.to_file(folder / "homes.gpkg")
-    >>> release = gv.points_file(folder / "homes.gpkg", folder / "released.gpkg", rho=1e-4, area=bay)
+    >>> release = gv.Locations(folder / "homes.gpkg", area=bay).points(to=folder / "released.gpkg", rho=1e-4)
     >>> release.value.name, release.n, len(release.to_frame())
     ('released.gpkg', 3, 3)
     """
@@ -364,7 +358,10 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         return {"sha256": drawn.sha256}
 
     def unpacked(self, stored: dict[str, Any]) -> Written:
-        raise NotImplementedError("A ledger keeps the digest of a file, not the file.")
+        allowed = "that of a file that was not released before: a ledger keeps the digest of a file, not the file"
+        raise InvalidParameter(
+            "to", str(self.final), allowed, "Copy the released file, or ask with another label or key."
+        )
 
     def made(self, **facts: Any) -> FileRelease:
         """Return the release, given its facts."""

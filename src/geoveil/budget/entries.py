@@ -36,9 +36,7 @@ class Entry:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+    >>> ledger = gv.Ledger(folder / "budget.db")
     >>> _ = ledger.create("ann", "bob", rho=1e-3)
     >>> entry = ledger.create("eve", rho=1e-3)
     >>> entry.number, entry.ledger == ledger.id
@@ -54,9 +52,7 @@ class Entry:
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> sorted(ledger.create("eve", rho=1e-3).certificate())
         ['hash', 'ledger', 'number']
@@ -87,9 +83,7 @@ class Charge:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+    >>> ledger = gv.Ledger(folder / "budget.db")
     >>> _ = ledger.create("ann", "bob", rho=1e-3)
     >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="points")
     >>> charge.amounts, charge.entry.number

@@ -26,7 +26,7 @@ from geoveil.budget.stores import Store, Transaction, open_store
 from geoveil.budget.witness import Head, Memory, Witness, check_heads, head_questions
 from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, LedgerError, LedgerTimeout, Message
-from geoveil.privacy import CGP, GP, Certificate, Guarantee, Metric, as_metric, as_unit, exact, promise
+from geoveil.privacy import CGP, GP, Certificate, Guarantee, as_metric, exact, promise, protected_metric
 from geoveil.privacy.exact import Number
 from geoveil.processes import this_process
 from geoveil.wording import protected
@@ -59,9 +59,7 @@ class Ledger(Card):
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+    >>> ledger = gv.Ledger(folder / "budget.db")
     >>> entry = ledger.create("ann", rho=1e-4)
     >>> charge = ledger.charge(["ann"], gv.CGP(rho=4e-5), query="points")
     >>> ledger.spent("ann"), ledger.remaining("ann")
@@ -98,10 +96,10 @@ class Ledger(Card):
     def create(
         self,
         *subjects: str,
+        hide: float | str | None = None,
         rho: Number | CGP | None = None,
         epsilon: Number | GP | None = None,
-        metric: str | None = None,
-        unit: str | timedelta | None = None,
+        protect: str | timedelta | None = None,
         new: str | None = None,
     ) -> Entry:
         """Open accounts with a total budget each, all or none.
@@ -110,13 +108,11 @@ class Ledger(Card):
         ----------
         *subjects : str
             Names of persons, devices or data sets.
-        rho, epsilon : optional
-            The total of each account; give exactly one of the two.
-        metric : {"inf", "2", "1"}, default "inf"
-            The metric for which the totals hold.
-        unit : str or timedelta, optional
-            What is hidden together, in place of a metric: a length of time such as "1 day", or "point". By
-            default all of a person's locations. Releases for another unit are charged what they cost for this one.
+        hide, rho, epsilon : optional
+            The total of each account; give exactly one of them.
+        protect : str or timedelta, optional
+            What is hidden together: a length of time such as "1 day", or "point"; by default all of a person's
+            locations. Releases that protect something else are charged what they cost for this.
         new : str, optional
             Who says that these subjects never had an account here, and why; it is recorded. A ledger that was
             restored with a write-off asks for it, since the backup lacks accounts that were opened after it.
@@ -128,19 +124,17 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.create("eve", rho=1e-3).number
         2
         >>> ledger.subjects()
         ['ann', 'bob', 'eve']
-        >>> _ = ledger.create("dan", rho=1e-3, unit="1 day")
+        >>> _ = ledger.create("dan", rho=1e-3, protect="1 day")
         >>> ledger.total("dan")
         CGP(rho=0.001, metric='1 day')
         """
-        total, names = promise(rho, epsilon, _account_metric(metric, unit)), _names(subjects)
+        total, names = promise(hide, rho, epsilon, protected_metric(protect)), _names(subjects)
         if new is not None and not new.strip():
             raise InvalidParameter("new", new, "a text", "It is recorded: state who says so, and why.")
         why = None if new is None else text("new", new)
@@ -184,9 +178,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.charge(["ann", "bob"], gv.CGP(rho=4e-4), query="mean").amounts
         {'ann': Decimal('0.0004'), 'bob': Decimal('0.0004')}
@@ -269,9 +261,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
         >>> ledger.store(charge, "the answer")
@@ -300,9 +290,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", rho=1e-3)
         >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
         >>> with ledger.holding(charge):
@@ -325,9 +313,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
         >>> ledger.abandon(charge)
@@ -351,9 +337,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
         >>> ledger.store(charge, "the answer")
@@ -381,9 +365,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> from datetime import UTC, datetime
         >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
@@ -406,9 +388,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.total("ann")
         CGP(rho=0.001)
@@ -420,9 +400,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.accounts(["ann"])
         {'ann': (CGP(rho=0.001), Decimal('0'))}
@@ -440,9 +418,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.balances(["ann", "bob"])
         {'ann': Decimal('0.001'), 'bob': Decimal('0.001')}
@@ -455,9 +431,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.spent("ann")
         Decimal('0')
@@ -469,9 +443,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> _ = ledger.charge(["ann"], gv.CGP(rho=4e-4), query="mean")
         >>> ledger.remaining("ann")
@@ -485,9 +457,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.subjects()
         ['ann', 'bob']
@@ -500,9 +470,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> _ = ledger.charge(["ann"], gv.CGP(rho=4e-4), query="mean")
         >>> [(line["event"], line["query"], line["amount"]) for line in ledger.statement("ann")]
@@ -516,9 +484,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> _ = ledger.lower("ann", rho=5e-4)
         >>> ledger.remaining("ann")
@@ -535,9 +501,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> _ = ledger.override("ann", rho=2e-3, reason="Agreed with Ann on 5 May 2026")
         >>> ledger.remaining("ann")
@@ -570,14 +534,9 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", rho=1e-3)
-        >>> release = gv.Session(homes, ledger=ledger, subject="ann", area=bay).mean(rho=1e-4)
+        >>> release = gv.Locations(homes, area=bay).session(ledger=ledger, subject="ann").mean(rho=1e-4)
         >>> ledger.verify([release.certificate()])
         3
         """
@@ -601,9 +560,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", rho=1e-3)
         >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="points", release="a1")
         >>> ledger.store(charge, "in a file", file="5f70bf18a08660e5")
@@ -630,9 +587,6 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", rho=1e-3)
         >>> ledger.backup(folder / "backup.db")
@@ -678,9 +632,6 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> with gv.Ledger(folder / "budget.db", witness=folder / "witness.db") as ledger:
         ...     _ = ledger.create("ann", rho=1e-3)
         ...     _ = ledger.backup(folder / "backup.db")
@@ -697,9 +648,6 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> ledger = gv.Ledger(folder / "budget.db", witness=folder / "witness.db")
         >>> _ = ledger.create("ann", rho=1e-3)
         >>> ledger.testify()
@@ -715,9 +663,7 @@ class Ledger(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.close()
         >>> ledger.spent("ann")
@@ -796,19 +742,6 @@ def _undone(outcome: Charge | Exception | None, problem: LedgerError) -> Charge 
     if outcome.content is None:
         return problem
     return type(problem)(problem.problem, problem.remedy, charged="nothing")
-
-
-def _account_metric(metric: str | None, unit: str | timedelta | None) -> str | Metric | None:
-    """Return the metric of an account that is opened for a metric or a unit."""
-    if unit is None:
-        return metric
-    if metric is not None:
-        raise InvalidParameter("metric", metric, Message("left out if {unit} is given"), "A unit has its own metric.")
-    found = as_unit(unit)
-    if found is None:
-        remedy = "An account is of one person: leave it out for all of a person's locations."
-        raise InvalidParameter("unit", unit, 'a length of time such as "1 day", or "point"', remedy)
-    return found
 
 
 def _protecting(numbers: Mapping[str, int]) -> str:

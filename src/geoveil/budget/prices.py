@@ -21,7 +21,7 @@ def price(cost: Guarantee, total: Guarantee) -> Guarantee:
     if cost.metric != total.metric:
         raise IncompatibleGuarantees(
             f"The account is under {total.metric} and the query under {cost.metric}.",
-            Message(f'Ask with {{metric:"{total.metric.name}"}}.'),
+            "Ask for what the account protects, or open another account.",
         )
     if isinstance(cost, GP) and not cost.pure:
         raise IncompatibleGuarantees(

@@ -52,7 +52,7 @@ def change_total(
     if name not in journal.accounts:
         raise unknown(name)
     before = journal.accounts[name][0]
-    total = promise(rho, epsilon, before.metric)
+    total = promise(None, rho, epsilon, before.metric)
     if type(total) is not type(before):
         allowed = Message(f"{{{before.symbol}}} under {before.metric}, like the account")
         remedy = Message(f"Give {{{before.symbol}}} without a metric.")

@@ -40,7 +40,6 @@ def signed(account: Mapping[str, Any], key: SigningKey | None) -> dict[str, Any]
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> from geoveil.certificates import checked_signature, signed
     >>> certificate = signed({"rho": "1e-4"}, gv.SigningKey.create("city-lab"))
     >>> checked_signature(certificate).valid, checked_signature({**certificate, "rho": "1"}).valid

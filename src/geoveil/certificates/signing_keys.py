@@ -40,7 +40,6 @@ class PublicKey:
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.SigningKey.create("city-lab").public.name
     'city-lab'
     """
@@ -54,9 +53,7 @@ class PublicKey:
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> key = gv.SigningKey.create("city-lab")
         >>> gv.PublicKey.load(key.public.save(folder / "lab.pub.pem")).name
         'lab'
         """
@@ -90,7 +87,6 @@ class PublicKey:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> key = gv.SigningKey.create("city-lab")
         >>> signature = key.sign(b"content")
         >>> key.public.verify(signature, b"content"), key.public.verify(signature, b"other content")
@@ -110,9 +106,7 @@ class PublicKey:
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> key = gv.SigningKey.create("city-lab")
         >>> key.public.save(folder / "city-lab.pub.pem").read_text().splitlines()[0]
         '-----BEGIN PUBLIC KEY-----'
         """
@@ -131,9 +125,6 @@ class SigningKey:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geoveil as gv
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> key = gv.SigningKey.create("city-lab")
     >>> path = key.save(folder / "city-lab.pem")
     >>> gv.SigningKey.load(path).public.fingerprint == key.public.fingerprint
@@ -150,7 +141,6 @@ class SigningKey:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.SigningKey.create("city-lab").public.fingerprint[:7]
         'SHA256:'
         """
@@ -174,9 +164,7 @@ class SigningKey:
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> key = gv.SigningKey.create("city-lab")
         >>> path = key.save(folder / "city-lab.pem", passphrase="correct horse")
         >>> gv.SigningKey.load(path, passphrase="correct horse").public == key.public
         True
@@ -207,9 +195,7 @@ class SigningKey:
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geoveil as gv
-        >>> folder, key = pathlib.Path(tempfile.mkdtemp()), gv.SigningKey.create("city-lab")
+        >>> key = gv.SigningKey.create("city-lab")
         >>> key.save(folder / "city-lab.pem").name
         'city-lab.pem'
         """
@@ -228,7 +214,6 @@ class SigningKey:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> len(gv.SigningKey.create("city-lab").sign(b"content"))
         64
         """

@@ -12,29 +12,20 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
 from geoveil.cli.file_arguments import Target, private_key, target, writable
 from geoveil.cli.file_questions import FileQuestion, question
-from geoveil.cli.options import row_output
+from geoveil.cli.options import pseudonyms, row_output, together
 from geoveil.cli.parameter_types import LENGTH, PLACE, SHARE
 from geoveil.cli.presentation import in_degrees, lines_of, public_place, value_of
 from geoveil.errors import InvalidParameter
 from geoveil.words import metres
 
 if TYPE_CHECKING:
-    import geopandas
+    import pyarrow as pa
 
     from geoveil import Release
-    from geoveil._types import Method
 
-_LOCAL = "--local 37.77,-122.42,50km"
+_AREA = "--area 37.77,-122.42,50km"
 #: The largest number of rows of an answer that the terminal shows; files and JSON have all.
 _ROWS = 40
-_METHOD = click.option(
-    "--method",
-    type=click.Choice(["best", "paper"]),
-    default="best",
-    show_default=True,
-    cls=Option,
-    help="The algorithm: ours, or the paper's.",
-)
 _AT = click.option("--at", type=PLACE, required=True, cls=Option, help="The public place, such as 37.795,-122.394.")
 
 
@@ -43,18 +34,19 @@ _AT = click.option("--at", type=PLACE, required=True, cls=Option, help="The publ
     examples=(
         (
             "The convex hull of all locations:",
-            f"geoveil hull trips.csv -o hull.geojson {_LOCAL} --rho 1e-4",
+            f"geoveil hull trips.csv -o hull.geojson {_AREA} --rho 1e-4",
         ),
         (
             "For each user, with a map:",
-            f"geoveil hull trips.csv -o hulls.gpkg --by user {_LOCAL} --rho 1e-3 --report hulls.html",
+            f"geoveil hull trips.csv -o hulls.gpkg --person user {_AREA} --rho 1e-3 --report hulls.html",
         ),
     ),
 )
 @target
-@_METHOD
+@together
+@pseudonyms
 @question
-def hull(target: Target, method: Method, **asked: Any) -> None:
+def hull(target: Target, **asked: Any) -> None:
     """Release the convex hull of a file's locations: a polygon.
 
     The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
@@ -62,9 +54,9 @@ def hull(target: Target, method: Method, **asked: Any) -> None:
     asking = FileQuestion(**asked)
     with asking.opened(target) as opened:
         if asking.output.dry_run:
-            opened.show_plan("hull", method=method)
+            opened.show_plan("hull")
             return
-        (release,) = opened.ask(lambda session: [session.hull(**asking.budget.keywords, method=method)])
+        release = opened.ask(lambda locations: locations.hull(**asking.budget.keywords, together=asking.together))
         more = opened.write(release, target)
         more += opened.report([release], f"Hull of {asking.title}")
         if target.path is None and not asking.output.json:
@@ -89,11 +81,11 @@ def _wkt(release: Release) -> str:
     examples=(
         (
             "Which rows are nearest to a station?",
-            f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 {_LOCAL} --rho 1e-2",
+            f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 {_AREA} --rho 1e-2",
         ),
         (
             "With their locations, which get half of the budget:",
-            f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 --locations 50% {_LOCAL} --rho 1e-2 -o near.csv",
+            f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 --locations 50% {_AREA} --rho 1e-2 -o near.csv",
         ),
     ),
 )
@@ -103,14 +95,14 @@ def _wkt(release: Release) -> str:
     "--locations", type=SHARE, cls=Option, help="Also release their locations, with this share of the budget."
 )
 @target
-@_METHOD
+@together
+@pseudonyms
 @question
 def nearest(
     at: tuple[float, float],
     k: int,
     locations: float | None,
     target: Target,
-    method: Method,
     **asked: Any,
 ) -> None:
     """Find the k rows nearest to a public place.
@@ -122,37 +114,27 @@ def nearest(
     if asking.output.drawing.files and locations is None:
         raise click.UsageError("A map draws locations: add --locations, which releases them.")
     with asking.opened(target, placed=locations is not None) as opened:
-        asking.check_near(opened.frame.crs, at)
         if asking.output.dry_run:
-            opened.show_plan("nearest", k=k, locations=locations, method=method)
+            opened.show_plan("nearest", at=at, k=k, locations=locations)
             return
-        (release,) = opened.ask(
-            lambda session: [
-                session.nearest(public_place(at), k=k, locations=locations, **asking.budget.keywords, method=method)
-            ]
-        )
+        how = {**asking.budget.keywords, "locations": locations, "together": asking.together}
+        release = opened.ask(lambda asked: asked.nearest(public_place(at), k, **how))
         more = opened.write(release, target, placed=locations is not None)
         more += opened.report([release], f"Nearest of {asking.title}")
-        opened.show(release, more, _rows(release, opened.frame, asking.by))
+        opened.show(release, more, lambda: _rows(release, opened.times(), asking.each))
 
 
-def _rows(release: Release, frame: geopandas.GeoDataFrame, by: str | None) -> Any:
+def _rows(release: Release, times: pa.Table, by: str | None) -> Any:
     """Return a table of the rows found, with their public times and with their places if these were released."""
-    from geoveil.geo.table_kinds import PandasTable
-
     whole = release.to_frame()
     found = whole.head(_ROWS)
-    name = release.query
-    times = PandasTable(frame).recognised([column for column in frame if column != frame.geometry.name]).times
-    columns = [*([by] if by else []), *(["rank"] if "rank" in found else []), "row", *times]
+    columns = [name for name in (by or "", "rank") if name in found]
     rows = []
     for line in found.to_dict("records"):
-        row = line[name]
-        cells = [str(line[by])] if by else []
-        cells += [str(line["rank"])] if "rank" in line else []
-        cells += ["none" if row is None else str(row)]
-        cells += ["" if row is None else str(frame.at[row, column]) for column in times]
-        rows.append(cells)
+        row = line[release.query]
+        told = [""] * times.num_columns if row is None else [str(column[row - 1]) for column in times.columns]
+        rows.append([*(str(line[name]) for name in columns), "none" if row is None else str(row), *told])
+    columns += ["row", *times.column_names]
     if "geometry" in found:
         columns += ["latitude", "longitude"]
         places = found.to_crs(4326).geometry
@@ -165,37 +147,34 @@ def _rows(release: Release, frame: geopandas.GeoDataFrame, by: str | None) -> An
     examples=(
         (
             "When was each user first within 500 m of a station?",
-            f"geoveil within trips.csv --at 37.795,-122.394 --radius 500m --by user {_LOCAL} --rho 1e-3",
+            f"geoveil within trips.csv --at 37.795,-122.394 --radius 500m --person user {_AREA} --rho 1e-3",
         ),
     ),
 )
 @_AT
 @click.option("--radius", type=LENGTH, required=True, cls=Option, help="The distance from the place, such as 500m.")
 @target
-@_METHOD
+@together
+@pseudonyms
 @partial(question, shown=row_output)
-def within(at: tuple[float, float], radius: float, target: Target, method: Method, **asked: Any) -> None:
+def within(at: tuple[float, float], radius: float, target: Target, **asked: Any) -> None:
     """Find the first row within a distance of a public place, if there is one."""
     asking = FileQuestion(**asked)
     with asking.opened(target, placed=False) as opened:
-        asking.check_near(opened.frame.crs, at)
         if asking.output.dry_run:
-            opened.show_plan("first_within", method=method)
+            opened.show_plan("first_within", at=at)
             return
-        (release,) = opened.ask(
-            lambda session: [
-                session.first_within(public_place(at), radius=radius, **asking.budget.keywords, method=method)
-            ]
-        )
+        how = {**asking.budget.keywords, "together": asking.together}
+        release = opened.ask(lambda locations: locations.first_within(public_place(at), radius, **how))
         more = opened.write(release, target, placed=False)
-        opened.show(release, more, _rows(release, opened.frame, asking.by))
+        opened.show(release, more, lambda: _rows(release, opened.times(), asking.each))
 
 
 @click.command(
     cls=Command,
     examples=(
-        ("Where were users, and over which area?", f"geoveil summary trips.csv --by user {_LOCAL} --rho 1e-4"),
-        ("As files with certificates:", f"geoveil summary trips.csv -o summary --by user {_LOCAL} --rho 1e-4"),
+        ("Where were users, and over which area?", f"geoveil summary trips.csv --person user {_AREA} --rho 1e-4"),
+        ("As files with certificates:", f"geoveil summary trips.csv -o summary --person user {_AREA} --rho 1e-4"),
     ),
 )
 @click.option(
@@ -206,6 +185,8 @@ def within(at: tuple[float, float], radius: float, target: Target, method: Metho
     help="A new folder for the three answers, each with its certificate.",
 )
 @click.option("--sign", metavar="KEYFILE", help="Sign the certificates with this private key ('geoveil key create').")
+@together
+@pseudonyms
 @question
 def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
     """Release center, radius and bounds of a file's locations.
@@ -224,25 +205,26 @@ def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
         writable(str(folder))
         if folder.exists():
             raise InvalidParameter("-o", str(folder), "a new folder", "Choose another name.")
-    guarantee = asking.budget.guarantee
     with asking.opened() as opened:
         if asking.output.dry_run:
             opened.show_plan(*SUMMARY)
             return
-        releases = opened.ask(lambda session: ask_summary(session, guarantee), several=True)
+        releases = opened.ask(
+            lambda locations: ask_summary(locations, asking.guarantee, together=asking.together), several=True
+        )
         if folder is not None:
             folder.mkdir()
             for release in releases:
                 release.to_file(folder / summary_file(release.query), sign=key)
             terminal.state().released = str(folder)
-        whole, different, remarks = combined(releases, guarantee)
+        whole, different, remarks = combined(releases, asking.guarantee)
         title = f"Summary of {asking.title}"
         more = opened.report(releases, title, whole=whole, more=different, remarks=remarks)
         if asking.output.json:
             answers = {release.query: value_of(release) for release in releases}
             terminal.json({"answers": answers, "certificates": [release.certificate() for release in releases]})
         else:
-            terminal.answer(_summary(releases, asking.by))
+            terminal.answer(_summary(releases, asking.each))
             files = [] if folder is None else [("folder", str(folder))]
             terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *files, *more]))
 

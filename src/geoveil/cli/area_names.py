@@ -49,7 +49,7 @@ def areas(name: str, as_json: bool) -> None:
         said = ", ".join(f'"{place.title}"' for place in similar)
         if not as_json:
             terminal.answer(f"No place is called {name!r}." + (f" Similar names: {said}." if said else ""))
-            terminal.answer("--local LAT,LON,RADIUS states any area, such as --local 37.77,-122.42,50km.")
+            terminal.answer("--area LAT,LON,RADIUS states any area, such as --area 37.77,-122.42,50km.")
         click.get_current_context().exit(2)
 
 

@@ -11,7 +11,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Program
-from geoveil.cli.options import Budget, as_json, existing, under_unit, unit
+from geoveil.cli.options import Budget, as_json, existing, protect
 from geoveil.cli.options import budget as budget_options
 from geoveil.wording import guarantee_line, protected, unit_name
 from geoveil.words import counted, hidden
@@ -40,13 +40,13 @@ def budget() -> None:
     examples=(
         ("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
         ("Two accounts, with a budget by its meaning:", "geoveil budget create budget.db bob eve --hide 100m"),
-        ("One that protects any day:", "geoveil budget create budget.db dan --hide 100m --unit '1 day'"),
+        ("One that protects any day:", "geoveil budget create budget.db dan --hide 100m --protect '1 day'"),
     )
 )
 @LEDGER
 @click.argument("subjects", nargs=-1, required=True)
 @budget_options
-@unit
+@protect
 @click.option(
     "--new",
     metavar="REASON",
@@ -54,12 +54,12 @@ def budget() -> None:
 )
 @as_json
 def create(
-    ledger: str, subjects: tuple[str, ...], budget: Budget, unit: str | None, new: str | None, as_json: bool
+    ledger: str, subjects: tuple[str, ...], budget: Budget, protect: str | None, new: str | None, as_json: bool
 ) -> None:
     """Open accounts, each with a total budget for all time. The ledger is created if it does not exist."""
     from geoveil import Ledger
 
-    budget = under_unit(budget, unit, crowd=False)
+    budget = budget.protecting(protect)
     with Ledger(ledger) as opened:
         entry = opened.create(*subjects, **budget.keywords, new=new)
     if as_json:

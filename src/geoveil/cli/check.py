@@ -14,8 +14,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command, broken
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.options import Budget, Protected, area, as_json, persons, possible, protection, reading
-from geoveil.errors import InvalidParameter
+from geoveil.cli.options import Budget, Protection, area, as_json, person, possible, protection, reading
 from geoveil.protection import LEVELS
 from geoveil.wording import unit_name
 from geoveil.words import counted, metres
@@ -32,10 +31,10 @@ _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", 
 
 @click.command(
     cls=Command,
-    examples=(("Is it ready?", "geoveil check trips.csv --by user --local 37.77,-122.42,50km"),),
+    examples=(("Is it ready?", "geoveil check trips.csv --person user --area 37.77,-122.42,50km"),),
 )
 @SOURCE
-@persons
+@person
 @possible
 @protection
 @area
@@ -43,9 +42,9 @@ _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", 
 @as_json
 def check(
     source: str,
-    by: str | None,
+    person: str | None,
     budget: Budget | None,
-    protection: Protected,
+    protection: Protection,
     area: dict[str, Any],
     reading: dict[str, Any],
     as_json: bool,
@@ -58,13 +57,9 @@ def check(
     from geoveil.file_check import CheckedFile, Finding
 
     asked = budget or Budget(_lowest())
-    protected = protection.promised(asked, by)
-    if protected.guarantee.metric.persons:
-        remedy = "check is about the release of every point: name the column of persons with --by."
-        raise InvalidParameter("unit", protection.unit, "a length of time such as '1 day', or 'point'", remedy)
+    guarantee = asked.protecting(protection.protect).guarantee
     with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
-        counting = {name: value for name, value in protection.keywords.items() if name != "unit"}
-        checked = CheckedFile(path, by, area, reading, counting, protected.guarantee)
+        checked = CheckedFile(path, person, area, reading, protection.counting, guarantee)
         found = [*checked.findings()]
     noise = None if checked.typical is None else checked.typical.noise(asked.guarantee)
     if noise is not None:
@@ -145,7 +140,7 @@ def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
         more.append("--privacy low hides 100 m at 75%: choose what your data needs ('geoveil explain --privacy low').")
     for finding in found:
         option = _options(finding)
-        if "by" in finding.settings:
+        if "person" in finding.settings:
             more.append(
                 f"{option} is a guess: keep it only if each person has one value of their own in this column. Leave "
                 "it out if all rows are of one person."
@@ -158,8 +153,8 @@ def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
         terminal.answer("", *more)
 
 
-#: The options that ask for a unit, by the names of metrics.
-_UNITS = {"1 day": "--unit '1 day'", "1 hour": "--unit '1 hour'", "1": "--unit point"}
+#: The options for what is hidden together, by the names of metrics.
+_PROTECT = {"1 day": "--protect '1 day'", "1 hour": "--protect '1 hour'", "1": "--protect point"}
 
 
 def _compared(noise: NoiseOfUnits, budget: str) -> str:
@@ -180,7 +175,7 @@ def _protecting(name: str) -> str:
     """Return what is protected under the name of a metric, with the option that asks for it."""
     from geoveil.privacy import as_metric
 
-    option = f" ({_UNITS[name]})" if name in _UNITS else ""
+    option = f" ({_PROTECT[name]})" if name in _PROTECT else ""
     return ("whole trajectories" if name == "inf" else unit_name(as_metric(name))) + option
 
 

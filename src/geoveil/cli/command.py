@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
-__all__ = ["Command", "Option", "Program", "broken", "gathered"]
+__all__ = ["Command", "Option", "OptionSpec", "Program", "broken", "gathered", "option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: The names of an option, and its other arguments.
+OptionSpec: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 
 
 class Option(click.Option):
@@ -108,11 +109,14 @@ def broken(line: str, width: int, prompt: str = "$") -> list[str]:
     return parts
 
 
-def gathered(
-    name: str, heading: str, build: Callable[..., Any], *options: tuple[tuple[str, ...], dict[str, Any]]
-) -> Callable[[F], F]:
+def option(*names: str, **more: Any) -> OptionSpec:
+    """Return an option for `gathered`; the arguments are those of `click.option`."""
+    return names, more
+
+
+def gathered(name: str, heading: str, build: Callable[..., Any], *options: OptionSpec) -> Callable[[F], F]:
     """Return a decorator that adds options which reach the command as one argument, built by `build`."""
-    own = [*inspect.signature(build).parameters]
+    own = [str(click.Option([*names]).name) for names, _ in options]
 
     def decorate(command: F) -> F:
         @functools.wraps(command)

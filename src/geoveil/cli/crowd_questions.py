@@ -10,9 +10,9 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
-from geoveil.cli.file_arguments import SOURCE, Target, target
-from geoveil.cli.file_questions import FileQuestion
-from geoveil.cli.options import area, budget, crowd_output, protection, reading, unlabelled
+from geoveil.cli.file_arguments import Target, target
+from geoveil.cli.file_questions import FileQuestion, question
+from geoveil.cli.options import crowd_output
 from geoveil.cli.parameter_types import LENGTH
 from geoveil.cli.presentation import describe
 from geoveil.words import counted
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["counts", "flows", "heatmap"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-_LOCAL = "--local 37.77,-122.42,50km"
+_AREA = "--area 37.77,-122.42,50km"
 #: The number of rows that are shown.
 _ROWS = 10
 
@@ -41,31 +41,26 @@ def _crowd(command: F) -> F:
         click.option("--cap", type=float, help="Count visits, at most this many of each person, instead of persons."),
         click.option("--bandwidth", type=LENGTH, help="How far places are blurred. [default: from public numbers]"),
     )
-    for decorate in (reading, unlabelled, crowd_output, area, protection, budget, *own, target, SOURCE):
+    command = question(command, labelled=False, shown=crowd_output)
+    for decorate in (*own, target):
         command = decorate(command)
     return command
 
 
-def _asked(asked: dict[str, Any]) -> tuple[FileQuestion, dict[str, Any]]:
-    """Return the question about a file, and the options of a question about its crowd."""
-    own = {name: asked.pop(name) for name in ("every", "cap", "bandwidth")}
-    asking = FileQuestion(by=None, pseudonyms=None, **asked)
-    if asking.protection.unit is None:
-        terminal.note("All points are taken as one person's: --unit names the column of persons.")
-    return asking, {name: value for name, value in own.items() if value is not None}
-
-
 def _released(
-    asking: FileQuestion, own: dict[str, Any], target: Target, endings: tuple[str, ...], ask: Any
+    question: str, of: Any, asked: dict[str, Any], target: Target, endings: tuple[str, ...], **more: Any
 ) -> CrowdRelease | None:
     """Ask about the crowd of a file, and write the answer, if a file was named."""
+    how = {**more, **{name: asked.pop(name) for name in ("every", "cap", "bandwidth")}}
+    asking = FileQuestion(**asked, together=True)
+    if asking.person is None:
+        terminal.note("All points are taken as one person's: --person names the column of persons.")
     asking.check(target, endings)
     with asking.source_and_ledger() as (path, ledger):
-        how = {**asking.budget.keywords, **asking.area, **asking.reading_options, **asking.account.keywords(ledger)}
-        how |= {name: value for name, value in asking.persons.items() if name in ("unit", "times", "thin")}
         asking.tell_earlier(path)
         with terminal.progress(f"Adding up {asking.title}") as tell:
-            release: CrowdRelease = ask(path, progress=tell, **own, **how)
+            locations = asking.locations(path, ledger, progress=tell)
+            release: CrowdRelease = getattr(locations, question)(of, **asking.budget.keywords, **how)
         asking.record(path)
         if target.path is not None:
             with terminal.waiting(f"Writing {target.name}"), target.opened(endings[0]) as (written, overwrite):
@@ -100,11 +95,12 @@ def _shown(value: Any) -> str:
     examples=(
         (
             "Where are people, in cells of 500 m? Each user counts as one:",
-            f"geoveil heatmap trips.csv --cell 500m --unit user {_LOCAL} --hide 200m -o heat.gpkg --report heat.html",
+            f"geoveil heatmap trips.csv --cell 500m --person user {_AREA} --hide 200m -o heat.gpkg --report heat.html",
         ),
         (
             "By hour of the day, protecting any day of a user:",
-            f"geoveil heatmap trips.csv --cell 1km --unit 'user, 1 day' --every 'hour of day' {_LOCAL} --hide 200m",
+            f"geoveil heatmap trips.csv --cell 1km --person user --protect '1 day' --every 'hour of day' {_AREA} "
+            "--hide 200m",
         ),
     ),
 )
@@ -113,15 +109,13 @@ def _shown(value: Any) -> str:
 def heatmap(cell: float | None, target: Target, **asked: Any) -> None:
     """Release a heat map of a crowd: how many persons are expected in each cell.
 
-    Noise is added once to the whole map, so it is small beside a crowd. --unit names the column of persons.
+    Noise is added once to the whole map, so it is small beside a crowd. --person names the column of persons.
     """
-    from geoveil import heatmap_file
     from geoveil.release.as_file import endings
 
     if cell is None:
         raise click.UsageError("Give --cell, the side of a cell, such as --cell 500m.")
-    asking, own = _asked(asked)
-    release = _released(asking, own, target, (*endings(), ".tif"), lambda path, **how: heatmap_file(path, cell, **how))
+    release = _released("heatmap", cell, asked, target, (*endings(), ".tif"))
     if release is not None:
         slices = f", {counted(len(release.slices), 'slice')} of time" if release.slices else ""
         rows, columns = release.grid.shape  # type: ignore[attr-defined]
@@ -133,7 +127,7 @@ def heatmap(cell: float | None, target: Target, **asked: Any) -> None:
     examples=(
         (
             "How many users are in each district?",
-            f"geoveil counts trips.csv --regions districts.geojson --unit user {_LOCAL} --hide 200m -o counts.gpkg",
+            f"geoveil counts trips.csv --regions districts.geojson --person user {_AREA} --hide 200m -o counts.gpkg",
         ),
     ),
 )
@@ -142,12 +136,10 @@ def heatmap(cell: float | None, target: Target, **asked: Any) -> None:
 @_crowd
 def counts(regions: str | None, name: str | None, target: Target, **asked: Any) -> None:
     """Release how many persons are expected in each of several public regions."""
-    from geoveil import counts_file
     from geoveil.release.as_file import endings
 
     known = _named(regions, name)
-    asking, own = _asked(asked)
-    release = _released(asking, own, target, endings(), lambda path, **how: counts_file(path, known, **how))
+    release = _released("counts", known, asked, target, endings())
     if release is not None:
         _top(release, [*(["slice"] if release.slices else []), known.index.name, release.counted, "noisy"])
 
@@ -157,7 +149,7 @@ def counts(regions: str | None, name: str | None, target: Target, **asked: Any) 
     examples=(
         (
             "Trips with an origin and a destination in each row, between cells of 2 km:",
-            f"geoveil flows taxi.csv --cell 2km --unit medallion {_LOCAL} --hide 200m -o flows.csv",
+            f"geoveil flows taxi.csv --cell 2km --person medallion {_AREA} --hide 200m -o flows.csv",
         ),
     ),
 )
@@ -173,27 +165,10 @@ def flows(
 
     Rows have an origin and a destination; or --trip names the column of trips.
     """
-    from geoveil import flows as flows_of
-    from geoveil import flows_file, read
-
     if (cell is None) == (regions is None):
         raise click.UsageError("Give --cell, the side of a cell, or --regions, a file of polygons.")
-    known = None if regions is None else _named(regions, name)
-    asking, own = _asked(asked)
-
-    def ask(path: Path, **how: Any) -> Any:
-        if trip is None:
-            return flows_file(path, cell, regions=known, **how)
-        how.pop("progress")
-        if "ledger" in how:
-            raise click.UsageError("--ledger and --trip do not go together: use a file with a trip in each row.")
-        area, outside = how.pop("area"), how.pop("outside")
-        names = ("unit", "times", "thin", "rho", "epsilon", "every", "cap", "bandwidth")
-        question = {given: how.pop(given) for given in names if given in how}
-        frame = read(path, **how)
-        return flows_of(frame, None, cell, regions=known, trip=trip, area=area, outside=outside, **question)
-
-    release = _released(asking, own, target, (".csv", ".tsv", ".parquet"), ask)
+    between = cell if regions is None else _named(regions, name)
+    release = _released("flows", between, asked, target, (".csv", ".tsv", ".parquet"), trip=trip)
     if release is not None:
         _top(release, [*(["slice"] if release.slices else []), "origin", "destination", release.counted])
 

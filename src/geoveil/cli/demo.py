@@ -12,7 +12,6 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, broken
 from geoveil.cli.options import OVERWRITE
-from geoveil.cli.points import release_file
 from geoveil.cli.presentation import describe, public_place
 from geoveil.words import counted
 
@@ -54,7 +53,7 @@ def demo(out: Path, overwrite: bool) -> None:
     lat, lon, radius = AREA
     with terminal.waiting("Simulating a city"):
         count = write_taxis(source)
-    where = f'--by taxi --where "{_SHOWN}" --local {lat:g},{lon:g},{radius / 1000:g}km'
+    where = f'--person taxi --where "{_SHOWN}" --area {lat:g},{lon:g},{radius / 1000:g}km'
     terminal.say(
         f"A simulated city: {counted(count, 'point')} of four taxis in {source}. Forty minutes of three of them are "
         "released and smoothed, as by",
@@ -78,11 +77,15 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
     import geoveil as gv
 
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
-    release = release_file(source, target, None, None, by="taxi", where=_SHOWN, rho=_RHO, area=bay, overwrite=True)
+    with terminal.progress(f"Releasing {source.name}") as tell:
+        taxis = gv.Locations(
+            source, person="taxi", where=_SHOWN, area=bay, progress=tell, confirm=lambda concerns: None
+        )
+        release = taxis.points(to=target, rho=_RHO, overwrite=True)
     with terminal.waiting("Smoothing"):
         tracks = gv.smooth(gv.load(target), times="time", motion="taxi")
         tracks.to_file(smooth, overwrite=True)
-    with terminal.waiting("Asking"), gv.Session(gv.read(source), rho=1e-3, area=bay) as session:
+    with terminal.waiting("Asking"), gv.Locations(source, area=bay).session(rho=1e-3) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
         hull = session.hull(rho=4e-4)
         hull.to_file(target.with_name("hull.geojson"), overwrite=True)
@@ -100,10 +103,10 @@ def _of_one(layer: Layer, name: str) -> Layer:
 
 def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
     """Draw all tracks on a page and one in a picture, with the true ones, which are simulated; return the files."""
-    from geoveil import read
+    from geoveil import Locations
     from geoveil.report import Layer, Report, write
 
-    true = read(source, where=_SHOWN)
+    true = Locations(source, where=_SHOWN).frame()
     whose, names = true["taxi"].factorize()
     driven = Layer(
         "where they drove (simulated)",

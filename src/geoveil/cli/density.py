@@ -19,7 +19,8 @@ from geoveil.words import counted
     examples=(
         (
             "A heat map as a file and as a page:",
-            "geoveil density released.csv -o heat.geojson --cell 500m --around 37.77,-122.42,8km --report heat.html",
+            "geoveil density released.csv -o density.geojson --cell 500m --around 37.77,-122.42,8km "
+            "--report density.html",
         ),
     ),
 )

@@ -10,7 +10,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command
-from geoveil.cli.options import Budget, as_json, budget, every, under_unit, unit
+from geoveil.cli.options import Budget, as_json, budget, every, protect
 from geoveil.protection import LEVELS
 from geoveil.wording import guarantee_line, protected, unit_name
 from geoveil.words import apart, chance, hidden, metres
@@ -51,18 +51,18 @@ _BAR = 24
 @click.option(
     "--n", type=click.IntRange(min=1), default=1, show_default=True, help="The number of points of one person."
 )
-@unit
+@protect
 @every
 @as_json
-def explain(budget: Budget, n: int, unit: str | None, every: str | None, as_json: bool) -> None:
+def explain(budget: Budget, n: int, protect: str | None, every: str | None, as_json: bool) -> None:
     """Explain what a budget means.
 
     How often a guess is right, how large the errors of answers are, and the effect of further releases.
     """
-    guarantee = under_unit(budget, unit, crowd=False).guarantee
+    guarantee = budget.protecting(protect).guarantee
     if guarantee.metric.stretch is not None and n > 1 and every is None:
         raise click.UsageError(
-            f"--unit {unit!r} needs --every, the time between two of the {n:,} points, as in --every 30s."
+            f"--protect {protect!r} needs --every, the time between two of the {n:,} points, as in --every 30s."
         )
     told = meaning(guarantee, n, every)
     if as_json:
@@ -146,7 +146,7 @@ def _shown(guarantee: Guarantee, n: int, told: dict[str, Any], every: str | None
     share = "A person's points share the budget." if guarantee.metric.name == "inf" else ""
     yield f"The hull's error is for points that extend over {EXTENT / 1000:g} km. {share}".rstrip()
     if every is not None:
-        yield "Smaller units need less noise, and protect less: --unit '1 day', '1 hour' or point asks for one."
+        yield "Smaller units need less noise, and protect less: --protect '1 day', '1 hour' or point asks for one."
     yield terminal.bold("\nAfter several releases about the same person")
     yield terminal.table(
         ["releases", guarantee.symbol, "hidden at 75%"],

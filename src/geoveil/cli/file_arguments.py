@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from geoveil.cli.command import gathered
+from geoveil.cli.command import gathered, option
 from geoveil.cli.terminal import say, state
 from geoveil.errors import FileUnavailable, InvalidParameter
 
@@ -189,20 +189,14 @@ target = gathered(
     "target",
     "Options",
     _target,
-    (
-        ("--output", "-o", "target"),
-        {
-            "metavar": "FILE",
-            "type": click.Path(allow_dash=True, readable=False),
-            "help": "The output file; - is stdout.",
-        },
+    option(
+        "--output",
+        "-o",
+        "target",
+        metavar="FILE",
+        type=click.Path(allow_dash=True, readable=False),
+        help="The output file; - is stdout.",
     ),
-    (
-        ("--certificate",),
-        {"metavar": "FILE", "help": "The file of the certificate. [default: beside the output]"},
-    ),
-    (
-        ("--sign",),
-        {"metavar": "KEYFILE", "help": "Sign the certificate with this private key ('geoveil key create')."},
-    ),
+    option("--certificate", metavar="FILE", help="The file of the certificate. [default: beside the output]"),
+    option("--sign", metavar="KEYFILE", help="Sign the certificate with this private key ('geoveil key create')."),
 )

@@ -26,23 +26,22 @@ _ARGUMENTS = {
 #: Arguments whose options have the same name.
 _SAME = frozenset(
     [
-        *("rho", "epsilon", "metric", "method", "by", "keep", "area", "outside", "missing", "crs", "delimiter"),
+        *("rho", "epsilon", "metric", "method", "person", "keep", "area", "outside", "missing", "crs", "delimiter"),
         *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
         *("where", "pseudonyms", "lat", "lon", "geometry", "names", "cell", "write_off", "witness", "reason"),
-        *("before", "new", "label", "unit", "thin", "largest", "every", "overwrite"),
+        *("before", "new", "label", "protect", "thin", "largest", "every", "overwrite", "hide", "trip"),
     ]
 )
 #: The command-line equivalents of functions.
 _COMMANDS = {
-    "gv.local": "--local LAT,LON,RADIUS",
-    "gv.CGP.hiding": "--hide 200m",
+    "gv.local": "LAT,LON,RADIUS",
     "x.to_crs": "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`",
     "gv.areas": "'geoveil areas NAME'",
     "gv.suggest_area": "'geoveil check FILE'",
-    "gv.points": "'geoveil points'",
-    "gv.hull": "'geoveil hull'",
-    "gv.center": "'geoveil summary'",
-    "gv.smooth": "--smooth",
+    "locations.points": "'geoveil points'",
+    "locations.hull": "'geoveil hull'",
+    "locations.center": "'geoveil summary'",
+    "release.smooth": "--smooth",
     "ledger.create": "'geoveil budget create'",
     "ledger.lower": "'geoveil budget lower'",
     "ledger.override": "'geoveil budget override'",
@@ -72,13 +71,13 @@ class _Options(Naming):
         >>> OPTIONS.mention("overwrite", "True")
         '--overwrite'
         >>> OPTIONS.mention("area"), OPTIONS.mention("area", "gv.local"), OPTIONS.mention("area", "San Francisco")
-        ('--local or --area', '--local LAT,LON,RADIUS', "--area 'San Francisco'")
+        ('--area', '--area LAT,LON,RADIUS', "--area 'San Francisco'")
         """
-        if name == "area" and not value:
-            return "--local or --area"
-        if (command := _COMMANDS.get(value) or _COMMANDS.get(name)) is not None:
-            return command
+        if name in _COMMANDS:
+            return _COMMANDS[name]
         option = _ARGUMENTS.get(name) or _option(name)
+        if value in _COMMANDS:
+            return f"{option} {_COMMANDS[value]}"
         # An option that is a choice between yes and no has no value.
         return f"{option} {shlex.quote(value.strip(chr(34)))}" if value and value != "True" else option
 

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from geoveil.cli.command import Option, gathered
-from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH
+from geoveil.cli.command import Option, OptionSpec, gathered, option
+from geoveil.cli.parameter_types import CHANCE, LENGTH
 from geoveil.cli.terminal import state
-from geoveil.errors import InvalidParameter
-from geoveil.messages import worded
 from geoveil.protection import LEVELS
 
 if TYPE_CHECKING:
@@ -27,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("Budget", "ChargedAccount", "Output", "account", "area", "as_json", "budget", "crowd_output", "existing"),
-    *("Protected", "Wish", "free", "output", "persons", "possible", "protection", "pseudonyms", "reading"),
-    *("row_output", "under_unit", "every", "unit", "unit_named", "unlabelled", "wish"),
+    *("Protection", "Wish", "every", "free", "output", "person", "possible", "protect", "protection", "pseudonyms"),
+    *("reading", "row_output", "together", "unlabelled", "wish"),
 ]
 
 _CHANCE = 0.75
@@ -45,6 +42,18 @@ class Budget:
         """The budget as an argument of a question."""
         return {self.guarantee.symbol: self.guarantee}
 
+    def protecting(self, protect: str | None, *, crowd: bool = False) -> Budget:
+        """Return the budget for what is hidden together; with `crowd`, for one answer about many persons."""
+        from geoveil.privacy import protected_metric
+
+        metric = protected_metric(protect, crowd=crowd)
+        if metric is None:
+            return self
+        if self.guarantee.metric.name != "inf":
+            named = "--person" if protect is None else "--protect"
+            raise click.UsageError(f"{named} and --metric both say what is protected: give one.")
+        return Budget(self.guarantee.under_unit(metric))
+
 
 def _levels() -> str:
     # A guess between places d apart is right 75% of the time at ρ·d² = ln(3)/2; `CGP.hiding` rounds it down.
@@ -57,8 +66,8 @@ def _budget(
     hide: float | None,
     chance: float | None,
     privacy: str | None,
-    notion: str | None,
-    metric: str | None,
+    notion: str | None = None,
+    metric: str | None = None,
 ) -> Budget:
     from geoveil.privacy import CGP, GP, promise
 
@@ -77,45 +86,39 @@ def _budget(
     if hide is None:
         if notion is not None:
             raise click.UsageError("--notion goes with --hide or --privacy; --rho and --epsilon say it already.")
-        return Budget(promise(rho, epsilon, metric))
+        return Budget(promise(None, rho, epsilon, metric))
     kind = GP if notion == "GP" else CGP
     return Budget(kind.hiding(distance=hide, chance=_CHANCE if chance is None else chance, metric=metric or "inf"))
 
 
-_BUDGET: tuple[Any, ...] = (
-    (
-        ("--privacy",),
-        {
-            "type": click.Choice([*LEVELS]),
-            "help": "A level: from even odds, a guess between two locations this far apart is right at most 75% of "
-            "the time. " + _levels() + ".",
-        },
+_BUDGET = (
+    option(
+        "--privacy",
+        type=click.Choice([*LEVELS]),
+        help="A level: from even odds, a guess between two locations this far apart is right at most 75% of "
+        "the time. " + _levels() + ".",
     ),
-    (
-        ("--hide",),
-        {
-            "type": LENGTH,
-            "help": "By meaning: from even odds, a guess between two locations at this distance (200m, 1.5km, 300ft, "
-            "2mi) is right at most 75% of the time ...",
-        },
+    option(
+        "--hide",
+        type=LENGTH,
+        help="By meaning: from even odds, a guess between two locations at this distance (200m, 1.5km, 300ft, "
+        "2mi) is right at most 75% of the time ...",
     ),
-    (("--chance",), {"type": CHANCE, "help": "... or at most this share of the time."}),
-    (("--rho",), {"metavar": "NUMBER", "help": "Concentrated geo-privacy, per square metre."}),
-    (("--epsilon",), {"metavar": "NUMBER", "help": "Geo-privacy (geo-indistinguishability), per metre."}),
+    option("--chance", type=CHANCE, help="... or at most this share of the time."),
+    option("--rho", metavar="NUMBER", help="Concentrated geo-privacy, per square metre."),
+    option("--epsilon", metavar="NUMBER", help="Geo-privacy (geo-indistinguishability), per metre."),
 )
-_METRIC: Any = (
-    ("--metric",),
-    {
-        "type": click.Choice(["inf", "2", "1"]),
-        "help": "The distance between two versions of a person's points: the largest movement of any point "
-        "(inf), root sum of squares (2), or sum (1). [default: inf]",
-    },
+_METRIC = option(
+    "--metric",
+    type=click.Choice(["inf", "2", "1"]),
+    help="The distance between two versions of a person's points: the largest movement of any point "
+    "(inf), root sum of squares (2), or sum (1). [default: inf]",
 )
 
 
-def _notion(among: str) -> Any:
+def _notion(among: str) -> OptionSpec:
     """Return the option of the notion of privacy, for the options that do not say it."""
-    return ("--notion",), {"type": click.Choice(["CGP", "GP"]), "help": f"The notion for {among}. [default: CGP]"}
+    return option("--notion", type=click.Choice(["CGP", "GP"]), help=f"The notion for {among}. [default: CGP]")
 
 
 budget = gathered("budget", "Budget (one of these)", _budget, *_BUDGET, _notion("--hide and --privacy"), _METRIC)
@@ -130,29 +133,18 @@ class Wish:
     notion: str
     metric: str | None
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """The wish as arguments of a plan."""
+    def keywords(self, protect: str | None) -> dict[str, Any]:
+        """Return the wish as arguments of a plan, for what is hidden together."""
         if self.budget is not None:
-            return self.budget.keywords
-        return {"error": self.error, "notion": self.notion, "metric": self.metric}
+            return self.budget.protecting(protect).keywords
+        return {"error": self.error, "notion": self.notion, "metric": self.metric, "protect": protect}
 
 
-def _wish(
-    error: float | None,
-    rho: str | None,
-    epsilon: str | None,
-    hide: float | None,
-    chance: float | None,
-    privacy: str | None,
-    notion: str | None,
-    metric: str | None,
-) -> Wish:
-    given = [name for name, value in (("--rho", rho), ("--epsilon", epsilon), ("--hide", hide)) if value is not None]
-    given += ["--privacy"] if privacy is not None else []
+def _wish(error: float | None, notion: str | None, metric: str | None, **budget: Any) -> Wish:
+    given = [name for name in ("rho", "epsilon", "hide", "privacy") if budget[name] is not None]
     if error is not None and given:
         raise click.UsageError(
-            f"--error asks for the budget that an error needs, and {given[0]} for the error of a budget: give one."
+            f"--error asks for the budget that an error needs, and --{given[0]} for the error of a budget: give one."
         )
     if error is None:
         if not given:
@@ -160,8 +152,8 @@ def _wish(
                 "neither an error nor a budget was given. Give --error 500m for the budget that it needs, or a budget "
                 "for its error: --privacy low|medium|high, --hide 200m, --rho or --epsilon."
             )
-        return Wish(None, _budget(rho, epsilon, hide, chance, privacy, notion, metric), notion or "CGP", metric)
-    if chance is not None:
+        return Wish(None, _budget(**budget, notion=notion, metric=metric), notion or "CGP", metric)
+    if budget["chance"] is not None:
         raise click.UsageError("--chance goes with --hide, as in --hide 200m --chance 60%.")
     return Wish(error, None, notion or "CGP", metric)
 
@@ -170,38 +162,19 @@ wish = gathered(
     "wish",
     "An error, or a budget (one of these)",
     _wish,
-    (("--error",), {"type": LENGTH, "help": "The largest error, such as 500m: the plan finds the budget."}),
+    option("--error", type=LENGTH, help="The largest error, such as 500m: the plan finds the budget."),
     *_BUDGET,
     _notion("--error, --hide and --privacy"),
     _METRIC,
 )
 
 
-def _possible(
-    rho: str | None, epsilon: str | None, hide: float | None, chance: float | None, privacy: str | None
-) -> Budget | None:
-    if all(given is None for given in (rho, epsilon, hide, chance, privacy)):
-        return None
-    return _budget(rho, epsilon, hide, chance, privacy, None, None)
+def _possible(**given: Any) -> Budget | None:
+    return None if all(value is None for value in given.values()) else _budget(**given)
 
 
 #: For commands that can do without a budget.
 possible = gathered("budget", "Budget (at most one of these)", _possible, *_BUDGET)
-
-
-def _area(area: str | None, local: tuple[float, float, float] | None, outside: str) -> dict[str, Any]:
-    if area is not None and local is not None:
-        raise click.UsageError("--area and --local both say where the data is: give one.")
-    if local is not None:
-        from geoveil.geo import local as around
-
-        lat, lon, radius = local
-        try:
-            return {"area": around(lat=lat, lon=lon, radius=radius), "outside": outside}
-        except InvalidParameter as problem:
-            said = f"--local: the {problem.argument} must be {problem.allowed}. {worded(problem.remedy, OPTIONS)}"
-            raise click.UsageError(said) from None
-    return {"area": area, "outside": outside}
 
 
 def _place_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -214,52 +187,28 @@ def _place_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 area = gathered(
     "area",
     "Where the data is, from public knowledge",
-    _area,
-    (
-        ("--local",),
-        {"type": AREA, "help": "Around a place: latitude, longitude, radius, such as 37.77,-122.42,50km."},
+    dict,
+    option(
+        "--area",
+        metavar="AREA",
+        help="The name of a city, region or country ('San Francisco', 'Switzerland'); or latitude, longitude "
+        "and radius (37.77,-122.42,50km); or a system in metres (32610). Not needed if the file itself is in such "
+        "a system. 'geoveil areas NAME' shows the meaning of a name.",
+        shell_complete=_place_names,
     ),
-    (
-        ("--area",),
-        {
-            "metavar": "NAME",
-            "help": "Or the name of a city, region or country ('San Francisco', 'Switzerland'), or a system in metres "
-            "(32610). Not needed if the file itself is in such a system. 'geoveil areas NAME' shows its meaning.",
-            "shell_complete": _place_names,
-        },
-    ),
-    (
-        ("--outside",),
-        {
-            "type": click.Choice(["refuse", "clamp", "drop"]),
-            "default": "refuse",
-            "show_default": True,
-            "help": "How to treat locations outside the area: clamp moves them to its edge, which hides who was "
-            "outside; drop removes their rows, which does not.",
-        },
+    option(
+        "--outside",
+        type=click.Choice(["refuse", "clamp", "drop"]),
+        default="refuse",
+        show_default=True,
+        help="How to treat locations outside the area: clamp moves them to its edge, which hides who was "
+        "outside; drop removes their rows, which does not.",
     ),
 )
 
 
-def _reading(
-    format_: str | None,
-    missing: str,
-    where: str | None,
-    crs: str | None,
-    lat: tuple[str, ...],
-    lon: tuple[str, ...],
-    geometry: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    encoding: str | None,
-    names: str | None,
-    layer: str | None,
-) -> dict[str, Any]:
-    given: dict[str, Any] = {"where": where, "crs": crs, "geometry": geometry, "delimiter": delimiter}
-    given |= {"decimal": decimal}
-    given |= {"encoding": encoding, "names": names, "layer": layer}
-    given |= {"lat": lat or None, "lon": lon or None}
-    return {"format": format_, "missing": missing, **{name: text for name, text in given.items() if text is not None}}
+def _reading(format_: str | None, lat: tuple[str, ...], lon: tuple[str, ...], **given: Any) -> dict[str, Any]:
+    return {"format": format_, "lat": lat or None, "lon": lon or None, **given}
 
 
 #: What stdin may hold.
@@ -269,52 +218,41 @@ reading = gathered(
     "reading",
     "Reading the file",
     _reading,
-    (
-        ("--format", "format_"),
-        {"type": click.Choice(FORMATS), "help": "The format of piped data. [default: csv]"},
+    option("--format", "format_", type=click.Choice(FORMATS), help="The format of piped data. [default: csv]"),
+    option(
+        "--missing",
+        type=click.Choice(["refuse", "drop"]),
+        default="refuse",
+        show_default=True,
+        help="How to treat rows without a location.",
     ),
-    (
-        ("--missing",),
-        {
-            "type": click.Choice(["refuse", "drop"]),
-            "default": "refuse",
-            "show_default": True,
-            "help": "How to treat rows without a location.",
-        },
+    option(
+        "--where",
+        metavar="CONDITION",
+        help="Use only rows that satisfy a condition on public columns, such as \"mode = 'bike'\".",
     ),
-    (
-        ("--where",),
-        {
-            "metavar": "CONDITION",
-            "help": "Use only rows that satisfy a condition on public columns, such as \"mode = 'bike'\".",
-        },
+    option("--crs", metavar="CODE", help="The file's coordinate system, if it does not state one."),
+    option(
+        "--lat",
+        "--y",
+        metavar="COLUMN",
+        multiple=True,
+        help="The column of latitude or northing, if it is not recognised. Give it twice for rows with an "
+        "origin and a destination.",
     ),
-    (("--crs",), {"metavar": "CODE", "help": "The file's coordinate system, if it does not state one."}),
-    (
-        ("--lat", "--y"),
-        {
-            "metavar": "COLUMN",
-            "multiple": True,
-            "help": "The column of latitude or northing, if it is not recognised. Give it twice for rows with an "
-            "origin and a destination.",
-        },
+    option("--lon", "--x", metavar="COLUMN", multiple=True, help="The column of longitude or easting, likewise."),
+    option(
+        "--geometry",
+        metavar="COLUMN",
+        help="The column of geometries as text (WKT, GeoJSON), if it is not recognised.",
     ),
-    (
-        ("--lon", "--x"),
-        {"metavar": "COLUMN", "multiple": True, "help": "The column of longitude or easting, likewise."},
+    option("--delimiter", metavar="TEXT", help="The separator of fields in a CSV file, if not recognised."),
+    option("--decimal", metavar="TEXT", help="The decimal mark in a CSV file, if not recognised."),
+    option("--encoding", metavar="NAME", help="The encoding of a CSV file, if not recognised."),
+    option(
+        "--names", metavar="NAMES", help="The names of the columns of a CSV file without a header: user,time,lat,lon."
     ),
-    (
-        ("--geometry",),
-        {"metavar": "COLUMN", "help": "The column of geometries as text (WKT, GeoJSON), if it is not recognised."},
-    ),
-    (("--delimiter",), {"metavar": "TEXT", "help": "The separator of fields in a CSV file, if not recognised."}),
-    (("--decimal",), {"metavar": "TEXT", "help": "The decimal mark in a CSV file, if not recognised."}),
-    (("--encoding",), {"metavar": "NAME", "help": "The encoding of a CSV file, if not recognised."}),
-    (
-        ("--names",),
-        {"metavar": "NAMES", "help": "The names of the columns of a CSV file without a header: user,time,lat,lon."},
-    ),
-    (("--layer",), {"metavar": "NAME", "help": "The layer of a GeoPackage with several layers."}),
+    option("--layer", metavar="NAME", help="The layer of a GeoPackage with several layers."),
 )
 
 
@@ -324,76 +262,47 @@ pseudonyms = click.option(
     is_flag=False,
     flag_value="",
     metavar="[KEYFILE]",
-    help="With --by: replace persons' labels by random ones. KEYFILE keeps them, for you and for later releases.",
+    help="With --person: replace persons' labels by random ones. KEYFILE keeps them, for you and for later releases.",
 )
 
 #: The option that names the column of persons.
-persons = click.option(
-    "--by",
+person = click.option(
+    "--person",
     metavar="COLUMN",
     help="The column of persons. Without it all points belong to one person and share the budget.",
 )
 
+#: The option for one answer about many persons.
+together = click.option(
+    "--together", is_flag=True, help="With --person: one answer about all persons, instead of one for each."
+)
+
 
 @dataclass(frozen=True)
-class Protected:
-    """The unit of protection, and the rows that are used."""
+class Protection:
+    """What is hidden together, and the rows that are used."""
 
-    unit: str | None
+    protect: str | None
     times: tuple[str, ...]
     thin: str | None
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        """The options as arguments of a question."""
+    def counting(self) -> dict[str, Any]:
+        """The options that decide how many points a person has, as arguments of `Locations`."""
         times = self.times[0] if len(self.times) == 1 else [*self.times]
-        given = {"unit": unit_named(self.unit), "times": times or None, "thin": self.thin}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def promised(self, budget: Budget, by: str | None) -> Budget:
-        """Return the budget for this unit."""
-        return under_unit(budget, self.unit, by)
+        return {"times": times or None, "thin": self.thin}
 
 
-def unit_named(unit: str | None) -> str | tuple[str, str] | None:
-    """Return the unit that a text names; a column and a length of time have a comma between them.
-
-    Examples
-    --------
-    >>> unit_named("1 day"), unit_named("user"), unit_named("user, 1 day")
-    ('1 day', 'user', ('user', '1 day'))
-    """
-    from geoveil.privacy import is_duration
-
-    column, comma, length = (unit or "").rpartition(",")
-    return (column.strip(), length.strip()) if comma and is_duration(length) else unit
-
-
-def under_unit(budget: Budget, unit: str | None, by: str | None = None, *, crowd: bool = True) -> Budget:
-    """Return a budget for a unit, if one is named; without `crowd`, one of a single person."""
-    if unit is None:
-        return budget
-    from geoveil.files import unit_of
-    from geoveil.privacy import as_metric
-
-    if budget.guarantee.metric.name != "inf":
-        raise click.UsageError("--unit and --metric both say what is protected: give one.")
-    asked = unit_of(unit_named(unit), by=by)
-    if asked.persons is not None and not crowd:
-        allowed = "a length of time such as '1 day', or 'point'"
-        raise InvalidParameter("unit", unit, allowed, "This command is about one person: it knows no columns.")
-    assert asked.metric is not None
-    return Budget(budget.guarantee.under_unit(as_metric(asked.metric)))
-
-
-#: The options about the unit of protection, for commands without data.
-unit = click.option(
-    "--unit",
-    metavar="UNIT",
+_PROTECT = (
+    "What is hidden together: '1 day', or any length of time: any stretch of that length; 'point': each single point. "
+)
+#: The option for what is hidden together, for commands without data.
+protect = click.option(
+    "--protect",
+    metavar="LENGTH|point",
     cls=Option,
     heading="What is protected",
-    help="What is hidden together: '1 day', or any length of time: any stretch of that length; 'point': "
-    "each single point. [default: all points of a person]",
+    help=f"{_PROTECT}[default: all points of a person]",
 )
 every = click.option(
     "--every",
@@ -408,30 +317,23 @@ every = click.option(
 protection = gathered(
     "protection",
     "What is protected",
-    Protected,
-    (
-        ("--unit",),
-        {
-            "metavar": "UNIT",
-            "help": "What is hidden together: '1 day', or any length of time: any stretch of that length; "
-            "'point': each single point. Smaller units need less noise, and protect less. For one answer about many "
-            "persons (not for points), their column: 'user', or 'user, 1 day'. [default: all points of a person]",
-        },
+    Protection,
+    option(
+        "--protect",
+        metavar="LENGTH|point",
+        help=f"{_PROTECT}To protect less needs less noise. [default: all points of a person]",
     ),
-    (
-        ("--time", "times"),
-        {
-            "metavar": "COLUMN",
-            "multiple": True,
-            "help": "The column of times for --unit, --thin and --smooth, if it is not recognised.",
-        },
+    option(
+        "--time",
+        "times",
+        metavar="COLUMN",
+        multiple=True,
+        help="The column of times for --protect, --thin and --smooth, if it is not recognised.",
     ),
-    (
-        ("--thin",),
-        {
-            "metavar": "LENGTH",
-            "help": "Keep only one row of a person in every interval of this length, such as '1 minute'.",
-        },
+    option(
+        "--thin",
+        metavar="LENGTH",
+        help="Keep only one row of a person in every interval of this length, such as '1 minute'.",
     ),
 )
 
@@ -481,15 +383,13 @@ class ChargedAccount:
 
     def names(self, persons: Sequence[Any] | None) -> list[str]:
         """Return the names of the accounts that are charged, for one person or several."""
-        from geoveil.files import account_names
+        from geoveil.answering.charging import account_names
 
-        if persons is None and self.subject is None:
-            raise click.UsageError("--ledger needs the accounts to charge: give --subject NAME or --by COLUMN.")
         return account_names(self.subject, persons)
 
-    def keywords(self, ledger: Ledger | None) -> dict[str, Any]:
-        """Return the account as arguments of a question."""
-        return {} if ledger is None else {"ledger": ledger, "subject": self.subject, "short": self.short}
+    def keywords(self, ledger: Ledger) -> dict[str, Any]:
+        """Return the account as arguments of a session."""
+        return {"ledger": ledger, "subject": self.subject, "short": self.short, "label": self.label}
 
     @property
     def costs(self) -> dict[str, Any]:
@@ -525,7 +425,7 @@ class ChargedAccount:
         return " ".join(said)
 
 
-def _account(ledger: str | None, subject: str | None, short: str, label: str | None) -> ChargedAccount:
+def _account(ledger: str | None, subject: str | None, short: str, label: str | None = None) -> ChargedAccount:
     for name, given, default in (("--subject", subject, None), ("--short", short, "refuse"), ("--label", label, None)):
         if ledger is None and given != default:
             raise click.UsageError(f"{name} needs --ledger, the ledger that is charged.")
@@ -534,35 +434,30 @@ def _account(ledger: str | None, subject: str | None, short: str, label: str | N
     return found
 
 
-_LEDGER: tuple[Any, ...] = (
-    (
-        ("--ledger",),
-        {"metavar": "FILE_OR_URL", "help": "Charge accounts in this ledger: a file or a PostgreSQL database."},
+_LEDGER = (
+    option("--ledger", metavar="FILE_OR_URL", help="Charge accounts in this ledger: a file or a PostgreSQL database."),
+    option(
+        "--subject",
+        metavar="NAME",
+        help="The name of the account; with --person, the prefix of the persons' accounts.",
     ),
-    (
-        ("--subject",),
-        {"metavar": "NAME", "help": "The name of the account; with --by, the prefix of the persons' accounts."},
-    ),
-    (
-        ("--short",),
-        {
-            "type": click.Choice(["refuse", "skip"]),
-            "default": "refuse",
-            "show_default": True,
-            "help": "With --by: how to treat persons whose account has too little left.",
-        },
+    option(
+        "--short",
+        type=click.Choice(["refuse", "skip"]),
+        default="refuse",
+        show_default=True,
+        help="With --person: how to treat persons whose account has too little left.",
     ),
 )
-_LABEL: Any = (
-    ("--label",),
-    {"metavar": "NAME", "help": "A name of the data: a repeated question about it gets the stored answer at no cost."},
+_LABEL = option(
+    "--label",
+    metavar="NAME",
+    help="A name of the data: a repeated question about it gets the stored answer at no cost.",
 )
 
 account = gathered("account", "Ledger", _account, *_LEDGER, _LABEL)
 #: For commands whose answers are not stored: each is charged.
-unlabelled = gathered(
-    "account", "Ledger", lambda ledger, subject, short: _account(ledger, subject, short, None), *_LEDGER
-)
+unlabelled = gathered("account", "Ledger", _account, *_LEDGER)
 
 
 @dataclass(frozen=True)
@@ -573,7 +468,6 @@ class Drawing:
     figure: str | None = None
     width: float | None = None
     basemap: str | None = None
-    tiles: str | None = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -598,131 +492,74 @@ class Output:
 
 
 def _output(
-    report: tuple[str, ...],
-    figure: tuple[str, ...],
-    figure_width: float | None,
-    basemap: str | None,
-    tiles: str | None,
-    with_truth: bool,
-    dry_run: bool,
+    report: tuple[str, ...] = (),
+    figure: tuple[str, ...] = (),
+    figure_width: float | None = None,
+    basemap: str | None = None,
+    with_truth: bool = False,
+    dry_run: bool = False,
+    *,
     overwrite: bool,
     json: bool,
     quiet: bool,
 ) -> Output:
-    for option, given in (("--report", report), ("--figure", figure)):
+    for name, given in (("--report", report), ("--figure", figure)):
         if len(given) > 1:
-            raise click.UsageError(f"{option} was given twice: name one file.")
+            raise click.UsageError(f"{name} was given twice: name one file.")
     if with_truth and not (report or figure):
         raise click.UsageError("--with-truth goes with --report or --figure, which shows it.")
-    for option, ground in (("--basemap", basemap), ("--tiles", tiles)):
-        if ground and not (report or figure):
-            raise click.UsageError(f"{option} goes with --report or --figure, the map that is drawn over it.")
+    if basemap and not (report or figure):
+        raise click.UsageError("--basemap goes with --report or --figure, the map that is drawn over it.")
     if figure_width is not None and not figure:
         raise click.UsageError("--figure-width goes with --figure.")
     state().quiet, state().overwrite = quiet or json, overwrite
-    drawing = Drawing(report[0] if report else None, figure[0] if figure else None, figure_width, basemap, tiles)
+    drawing = Drawing(report[0] if report else None, figure[0] if figure else None, figure_width, basemap)
     return Output(drawing, with_truth, dry_run, json)
 
 
-def _crowd_output(
-    report: tuple[str, ...],
-    figure: tuple[str, ...],
-    figure_width: float | None,
-    basemap: str | None,
-    tiles: str | None,
-    with_truth: bool,
-    overwrite: bool,
-    json: bool,
-    quiet: bool,
-) -> Output:
-    return _output(report, figure, figure_width, basemap, tiles, with_truth, False, overwrite, json, quiet)
-
-
-def _free(
-    report: tuple[str, ...],
-    figure: tuple[str, ...],
-    figure_width: float | None,
-    basemap: str | None,
-    tiles: str | None,
-    overwrite: bool,
-    json: bool,
-    quiet: bool,
-) -> Output:
-    return _crowd_output(report, figure, figure_width, basemap, tiles, False, overwrite, json, quiet)
-
-
-def _row_output(dry_run: bool, overwrite: bool, json: bool, quiet: bool) -> Output:
-    return _output((), (), None, None, None, False, dry_run, overwrite, json, quiet)
-
-
-def _as_json(json: bool) -> bool:
-    return json
-
-
-_DRAWING: Any = (
-    (
-        ("--report",),
-        {
-            "metavar": "FILE",
-            "type": click.Path(dir_okay=False),
-            "multiple": True,  # so that a second one is noticed
-            "help": "A map with the certificate as a page (.html), or the map alone (.png, .svg, .pdf).",
-        },
+# --report and --figure may be repeated, so that a second one is noticed.
+_DRAWING = (
+    option(
+        "--report",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        multiple=True,
+        help="A map with the certificate as a page (.html), or the map alone (.png, .svg, .pdf).",
     ),
-    (
-        ("--figure",),
-        {
-            "metavar": "FILE",
-            "type": click.Path(dir_okay=False),
-            "multiple": True,
-            "help": "The map as a figure for print: .pdf, .svg or .png.",
-        },
+    option(
+        "--figure",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        multiple=True,
+        help="The map as a figure for print: .pdf, .svg or .png.",
     ),
-    (
-        ("--figure-width",),
-        {
-            "metavar": "MM",
-            "type": click.FloatRange(40, 1200),
-            "help": "The width of the figure in mm; 180 by default.",
-        },
+    option(
+        "--figure-width",
+        metavar="MM",
+        type=click.FloatRange(40, 1200),
+        help="The width of the figure in mm; 180 by default.",
     ),
-    (
-        ("--basemap",),
-        {
-            "metavar": "FILE",
-            "type": click.Path(dir_okay=False, exists=True),
-            "help": "Your own map, drawn below in grey: .gpkg, .geojson, .parquet, .shp or .pmtiles.",
-        },
-    ),
-    (
-        ("--tiles",),
-        {
-            "metavar": "URL",
-            "help": "Fetch map tiles now, from an address with {z}, {x} and {y}: its server learns the area of the "
-            "map, your IP address and the time. Nothing is fetched without this.",
-        },
+    option(
+        "--basemap",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, exists=True),
+        help="Your own map, drawn below in grey: .gpkg, .geojson, .parquet, .shp or .pmtiles.",
     ),
 )
 #: The option that replaces existing files, also for commands that have no others of this group.
-OVERWRITE: Any = (("--overwrite",), {"is_flag": True, "help": "Replace existing files, and their certificates."})
-_JSON: Any = (("--json",), {"is_flag": True, "help": "Print JSON."})
-_QUIET: Any = (("--quiet", "-q"), {"is_flag": True, "help": "Print nothing but errors."})
+OVERWRITE = option("--overwrite", is_flag=True, help="Replace existing files, and their certificates.")
+_JSON = option("--json", is_flag=True, help="Print JSON.")
+_QUIET = option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
 
-_TRUTH: Any = (
-    ("--with-truth",),
-    {"is_flag": True, "help": "The map also shows the true locations: do not share it."},
-)
-_DRY_RUN: Any = (
-    ("--dry-run",),
-    {"is_flag": True, "help": "Only show the cost and the error; nothing is charged or released."},
-)
+_TRUTH = option("--with-truth", is_flag=True, help="The map also shows the true locations: do not share it.")
+_DRY_RUN = option("--dry-run", is_flag=True, help="Only show the cost and the error; nothing is charged or released.")
 
 output = gathered("output", "Options", _output, *_DRAWING, _TRUTH, _DRY_RUN, OVERWRITE, _JSON, _QUIET)
 #: For questions about a crowd, whose error is not foreseen.
-crowd_output = gathered("output", "Options", _crowd_output, *_DRAWING, _TRUTH, OVERWRITE, _JSON, _QUIET)
+crowd_output = gathered("output", "Options", _output, *_DRAWING, _TRUTH, OVERWRITE, _JSON, _QUIET)
 #: For answers that are rows, which have no place on a map.
-row_output = gathered("output", "Options", _row_output, _DRY_RUN, OVERWRITE, _JSON, _QUIET)
+row_output = gathered("output", "Options", _output, _DRY_RUN, OVERWRITE, _JSON, _QUIET)
 #: For commands on released files, which cost nothing and cannot show true locations.
-free = gathered("output", "Options", _free, *_DRAWING, OVERWRITE, _JSON, _QUIET)
+free = gathered("output", "Options", _output, *_DRAWING, OVERWRITE, _JSON, _QUIET)
 #: For commands that only print.
-as_json = gathered("as_json", "Options", _as_json, _JSON)
+as_json = gathered("as_json", "Options", lambda json: json, _JSON)

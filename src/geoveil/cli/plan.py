@@ -9,7 +9,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import Command, Option
-from geoveil.cli.options import Wish, area, as_json, every, under_unit, unit, wish
+from geoveil.cli.options import Wish, area, as_json, every, protect, wish
 from geoveil.cli.parameter_types import CHANCE, LENGTH
 from geoveil.wording import protected, unit_name
 from geoveil.words import apart, counted, hidden, metres
@@ -40,17 +40,17 @@ _NAMES += ["diameter", "distance"]
 @click.option("--each", is_flag=True, help="For points: bound the error of a single point, not of the worst one.")
 @click.option("--beta", type=CHANCE, default="5%", show_default=True, help="The probability that the error is larger.")
 @click.option(
-    "--method", type=click.Choice(["best", "paper"]), default="best", show_default=True, help="The algorithm."
+    "--method", type=click.Choice(["best", "both"]), default="best", show_default=True, help="As for points."
 )
 @wish
-@unit
+@protect
 @click.option(
     "--largest",
     type=click.IntRange(min=1),
     cls=Option,
     heading="What is protected",
-    help="With a length of time as --unit: the largest number of points in a stretch of that length, if --every does "
-    "not tell it.",
+    help="With a length of time as --protect: the largest number of points in a stretch of that length, if --every "
+    "does not tell it.",
 )
 @every
 @area
@@ -58,7 +58,7 @@ _NAMES += ["diameter", "distance"]
 def plan(
     question: str,
     wish: Wish,
-    unit: str | None,
+    protect: str | None,
     largest: int | None,
     every: str | None,
     area: dict[str, Any],
@@ -71,14 +71,10 @@ def plan(
 
     if (question == "nearest") != (how["k"] is not None):
         raise click.UsageError("nearest needs -k, the number of neighbours; other questions do not take it.")
-    if wish.budget is not None:
-        asked = under_unit(wish.budget, unit, crowd=False).keywords
-    else:
-        asked = {**wish.keywords, "unit": unit}
     options = {name: how.pop(name) for name in ("k", "extent")}
     options = {name: given for name, given in options.items() if given is not None}
     options |= {"area": area["area"], "largest": largest, "every": every}
-    found = foresee(_QUESTIONS.get(question, question), **asked, **how, **options)
+    found = foresee(_QUESTIONS.get(question, question), **wish.keywords(protect), **how, **options)
     guarantee, metric = found.guarantee, found.guarantee.metric
     away = guarantee.hidden(chance=0.75)
     if as_json:
@@ -90,7 +86,8 @@ def plan(
     lines = [
         (
             "budget",
-            f"--{guarantee.symbol} {guarantee.budget}" + ("" if unit is None else f" --unit {shlex.quote(unit)}"),
+            f"--{guarantee.symbol} {guarantee.budget}"
+            + ("" if protect is None else f" --protect {shlex.quote(protect)}"),
         ),
         ("protects", "" if metric.name == "inf" else protected(metric)),
         ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,18 +15,17 @@ from geoveil.cli.command import Command
 from geoveil.cli.file_arguments import Target, target
 from geoveil.cli.file_questions import FileQuestion, question
 from geoveil.cli.option_names import OPTIONS
+from geoveil.cli.options import pseudonyms
 from geoveil.cli.presentation import cost_and_error, describe
 from geoveil.cli.smooth import MOTIONS, check_times, smoothed
-from geoveil.errors import InvalidParameter
 from geoveil.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from geoveil import Ledger, Release, SigningKey
-    from geoveil.files import Concern
+    from geoveil import Concern, Ledger, Release
 
-_LOCAL = "--local 37.77,-122.42,50km"
+_AREA = "--area 37.77,-122.42,50km"
 
 
 @click.command(
@@ -34,21 +33,22 @@ _LOCAL = "--local 37.77,-122.42,50km"
     examples=(
         (
             "Trips of many users, hiding 500 m at 75%:",
-            f"geoveil points trips.csv -o released.csv --by user {_LOCAL} --privacy medium",
+            f"geoveil points trips.csv -o released.csv --person user {_AREA} --privacy medium",
         ),
         (
             "A budget by its meaning, trajectories smoothed as those of taxis, with a map:",
-            f"geoveil points trips.csv -o smooth.csv --by user {_LOCAL} --hide 200m --smooth taxi --report map.html",
+            f"geoveil points trips.csv -o smooth.csv --person user {_AREA} --hide 200m --smooth taxi "
+            "--report map.html",
         ),
         (
             "The cost and the error, without a release:",
-            f"geoveil points trips.csv --by user {_LOCAL} --rho 5e-5 --dry-run",
+            f"geoveil points trips.csv --person user {_AREA} --rho 5e-5 --dry-run",
         ),
         (
             "One person's trips, charged to their account:",
-            f"geoveil points trips.csv -o charged.csv {_LOCAL} --rho 1e-4 --ledger budget.db --subject ann",
+            f"geoveil points trips.csv -o charged.csv {_AREA} --rho 1e-4 --ledger budget.db --subject ann",
         ),
-        ("Through a pipe:", f"cat trips.csv | geoveil points - -o - --by user {_LOCAL} --rho 5e-5 | head -3"),
+        ("Through a pipe:", f"cat trips.csv | geoveil points - -o - --person user {_AREA} --rho 5e-5 | head -3"),
     ),
 )
 @target
@@ -67,12 +67,13 @@ _LOCAL = "--local 37.77,-122.42,50km"
 )
 @click.option(
     "--method",
-    type=click.Choice(["best", "paper", "both"]),
+    type=click.Choice(["best", "both"]),
     default="best",
     show_default=True,
-    help="The algorithm: ours, or the paper's; 'both' guarantees CGP and GP at once.",
+    help="The least noise, or noise that guarantees CGP and GP at once ('both').",
 )
 @click.option("--yes", "-y", is_flag=True, help="Release without asking, even if nearly everything would be lost.")
+@pseudonyms
 @partial(question, labelled=False)
 def points(
     target: Target,
@@ -85,20 +86,17 @@ def points(
     """Release every point of a file, with noise.
 
     CSV, Excel, GPX, KML, GeoJSON, GeoParquet, GeoPackage, Shapefile, FlatGeobuf, a zipped one of these, or a folder of
-    Geolife or cabspotting data. Locations get noise; times and the --by column are released unchanged; other columns
-    are removed unless --keep names them. The released file has the format that its ending names.
+    Geolife or cabspotting data. Locations get noise; times and the --person column are released unchanged; other
+    columns are removed unless --keep names them. The released file has the format that its ending names.
     """
     from geoveil import load
     from geoveil.geo.formats import opener_of, targets
+    from geoveil.geo.formats.workspace import workspace
 
     asking = FileQuestion(**asked)
-    if asking.crowd:
-        allowed = "a length of time such as '1 day', or 'point', where every point is released"
-        remedy = "Name the column of persons with --by."
-        raise InvalidParameter("unit", asking.protection.unit, allowed, remedy)
     times = [*asking.protection.times]
-    if times and motion is None and asking.protection.unit is None and asking.protection.thin is None:
-        raise click.UsageError("--time goes with --smooth, --unit or --thin.")
+    if times and motion is None and asking.protection.protect is None and asking.protection.thin is None:
+        raise click.UsageError("--time goes with --smooth, --protect or --thin.")
     time = times[0] if times else None
     if motion is not None and asking.budget.guarantee.symbol != "rho":
         raise click.UsageError("--smooth needs the noise of concentrated geo-privacy: give --rho, or leave it out.")
@@ -114,18 +112,22 @@ def points(
         if motion is not None:
             check_times(path, asking.reading_options, time)
         # Times are public: a column of times that is named is released.
-        kept = [*keep, *times] or None
+        how = {**asking.budget.keywords, "method": method, "keep": [*keep, *times] or None}
         with target.opened(kinds[0]) as (written, overwrite):
-            how = {
-                **asking.budget.keywords,
-                **asking.area,
-                **asking.reading_options,
-                **asking.account.keywords(ledger),
-            }
-            how |= {**asking.persons, "method": method, "keep": kept}
-            confirm = partial(_confirm, asking, path, yes)
-            how |= {"confirm": confirm, "sign": target.key, "overwrite": overwrite}
-            release = release_file(path, written, motion, time, **how)
+            # With a motion, only the smoothed release is written.
+            aside = nullcontext() if motion is None else workspace(written.absolute().parent)
+            with aside as folder:
+                first = written if folder is None else folder / written.name
+                sign = target.key if motion is None else None
+                with terminal.progress(f"Releasing {path.name}") as tell:
+                    confirm = tell.paused(partial(_confirm, asking, path, yes))
+                    locations = asking.locations(path, ledger, progress=tell, confirm=confirm, sign=sign)
+                    release: Release = locations.points(to=first, overwrite=overwrite, **how)
+                if motion is not None:
+                    with terminal.waiting("Smoothing"):
+                        tracks = smoothed(load(first), motion, time)
+                        tracks.to_file(written, sign=target.key, overwrite=overwrite)
+                    release = replace(tracks, removed=release.removed)
             asking.record(path)
             drawn = [load(written)] if asking.output.drawing.files else []
         lines = asking.report(path, ledger, drawn, f"{asking.title}, released", whole=release)
@@ -134,36 +136,6 @@ def points(
         else:
             head = f"{target.name}: {counted(release.n, 'point')} of {_whose(release.by)}"
             describe(release, head, [*target.lines[-1:], *lines])
-
-
-def release_file(
-    path: Path,
-    target: Path,
-    motion: str | None,
-    time: str | None,
-    *,
-    confirm: Callable[[Sequence[Concern]], None] = lambda concerns: None,
-    sign: SigningKey | None = None,
-    overwrite: bool = False,
-    **how: Any,
-) -> Release:
-    """Release a file; with a motion, only the smoothed release is written."""
-    from geoveil import load, points_file
-    from geoveil.geo.formats.workspace import workspace
-
-    with ExitStack() as stack:
-        first = target
-        if motion is not None:
-            first = stack.enter_context(workspace(target.absolute().parent)) / target.name
-        with terminal.progress(f"Releasing {path.name}") as tell:
-            how |= {"confirm": tell.paused(confirm), "sign": sign if motion is None else None}
-            release = points_file(path, first, overwrite=overwrite, progress=tell, **how)
-        if motion is None:
-            return release
-        with terminal.waiting("Smoothing"):
-            result: Release = smoothed(load(first), motion, time)
-            result.to_file(target, sign=sign, overwrite=overwrite)
-        return replace(result, removed=release.removed)
 
 
 def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Concern]) -> None:
@@ -176,23 +148,14 @@ def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Con
 
 
 def _show_plan(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:
-    from geoveil.files import rehearse
-
-    with terminal.waiting("Counting"):
-        inquiry = rehearse(
-            path, guarantee=asking.budget.guarantee, **asking.counted, **asking.area, **asking.reading_options
-        )
-    sizes, area = inquiry.people.sizes.tolist(), inquiry.plane.area
-    persons = None if asking.by is None else inquiry.people.persons.to_pylist()
-    known = asking.budget.guarantee, area, ledger, asking.account, persons
-    largest = None if inquiry.timed is None or inquiry.timed.largest is None else inquiry.timed.largest.tolist()
-    told, lines = cost_and_error("points", sizes, *known, largest=largest, method=method)
+    foreseen = asking.foreseen(path)
+    told, lines = cost_and_error("points", foreseen, asking.guarantee, ledger, asking.account, method=method)
+    sizes, persons = foreseen.sizes, foreseen.persons
     if asking.output.json:
         terminal.json({**told, "points": sum(sizes), "persons": len(sizes)})
     else:
-        each = "" if asking.by is None else f", {_range(sizes)} each"
-        whose = _whose(None if asking.by is None else sizes)
-        terminal.answer(f"{counted(sum(sizes), 'point')} of {whose}{each}. Nothing was released or charged.")
+        each = "" if persons is None else f", {_range(sizes)} each"
+        terminal.answer(f"{counted(sum(sizes), 'point')} of {_whose(persons)}{each}. Nothing was released or charged.")
         terminal.answer(terminal.grid(lines))
 
 

@@ -15,7 +15,7 @@ from geoveil.words import metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, Release
-    from geoveil.geo import Area
+    from geoveil.cli.file_questions import Foreseen
     from geoveil.privacy import Guarantee
     from geoveil.report import Balance, Layer
 
@@ -81,25 +81,21 @@ def public_place(at: tuple[float, float]) -> Any:
 
 def cost_and_error(
     name: str,
-    sizes: Sequence[int],
+    foreseen: Foreseen,
     guarantee: Guarantee,
-    area: Area,
     ledger: Ledger | None,
     account: ChargedAccount,
-    persons: Sequence[Any] | None = None,
-    largest: Sequence[int] | None = None,
     **how: Any,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return the cost and the error of a question, as data and as lines; nothing is charged.
-
-    `sizes` and `largest` are the numbers of points of each person, in all and in the largest unit.
-    """
+    """Return the cost and the error of a question, as data and as lines; nothing is charged."""
     from geoveil import plan
+
+    sizes, largest = foreseen.sizes, foreseen.largest
 
     def error(size: tuple[int, int | None], **more: Any) -> Any:
         n, most = size
         given: dict[str, Any] = {guarantee.symbol: guarantee, **how, **more}
-        return plan(name, n=n, largest=most, area=area, **given)
+        return plan(name, n=n, largest=most, area=foreseen.area, **given)
 
     # Errors need not grow with the number of points, so several numbers are planned for: if there are very many, an
     # evenly spread selection.
@@ -126,7 +122,7 @@ def cost_and_error(
         "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
     if ledger is not None:
-        balance, line = _balance_left(name, ledger, account.names(persons), guarantee)
+        balance, line = _balance_left(name, ledger, account.names(foreseen.persons), guarantee)
         told |= balance
         lines.append(("ledger", line))
     return told, lines
@@ -181,12 +177,12 @@ def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance
 
 def truth_of(path: Path, reading: dict[str, Any], release: Release) -> Layer:
     """Return a layer of the true locations in a file; a report with it must not be shared."""
-    from geoveil import read
+    from geoveil import Locations
     from geoveil.geo.offline import offline
     from geoveil.release.as_layers import truth_layer
 
     with offline():
-        return truth_layer(read(path, **reading), release)
+        return truth_layer(Locations(path, **reading).frame(), release)
 
 
 def drawable(output: Output) -> None:
@@ -194,13 +190,14 @@ def drawable(output: Output) -> None:
     if not output.drawing.files:
         return
     from geoveil.geo.formats.atomic import check_target
-    from geoveil.report import check_ground, check_path
+    from geoveil.report import check_basemap, check_path
 
     for option, path in output.drawing.files.items():
         check_path(path, option, figure=option == "--figure")
         writable(path)
         check_target(Path(path), overwrite=state().overwrite)
-    check_ground(output.drawing.basemap, output.drawing.tiles, arguments=("--basemap", "--tiles"))
+    if output.drawing.basemap is not None:
+        check_basemap(output.drawing.basemap)
 
 
 def report(
@@ -238,7 +235,6 @@ def report(
             tuple(balances),
             tuple(remarks),
             basemap=drawing.basemap,
-            tiles=drawing.tiles,
             width=drawing.width,
         )
         for path in drawing.files.values():

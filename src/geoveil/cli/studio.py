@@ -27,7 +27,7 @@ def studio(file: Path | None, port: int, browser: bool) -> None:
     A page leads from the file to the release in six steps. It works without a network, and nothing leaves the machine.
     Ctrl-C ends it, and removes what it kept.
     """
-    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
         raise click.UsageError("The studio needs more packages: pip install 'geoveil[studio]'")
     from geoveil.studio.server import serve
 

@@ -69,7 +69,6 @@ def clustered_error(values: Floats, clusters: NDArray[np.intp]) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> round(clustered_error(np.array([1.0, 1.0, 3.0, 3.0]), np.array([0, 0, 1, 1])), 6)   # as of two values
     1.0
     """

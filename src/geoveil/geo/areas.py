@@ -19,6 +19,7 @@ from geoveil.geo.folding import folded
 from geoveil.geo.gazetteer import Place, find_place, places_inside, places_named, similar_places
 from geoveil.geo.regions import regions, similar_regions
 from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
+from geoveil.typed_values import read_area
 
 if TYPE_CHECKING:
     import pyproj
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["PUBLIC", "Area", "AreaLike", "Floats", "area_of", "area_of_place", "areas", "local", "local_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
-#: A public area: from `local`, the name of a city, region or country, or the code or name of a projected system.
+#: A public area: from `local` or a text such as "37.77,-122.42,40km", the name of a city, region or country, or the
+#: code or name of a projected system.
 AreaLike: TypeAlias = Union["Area", "pyproj.CRS", "str", "int", None]
 Length = TypeVar("Length", float, Floats)
 
@@ -71,13 +73,9 @@ class Area:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> bay.name, bay.radius, bay.stretch
     ('50 km around 37.77, -122.42', 50000.0, 1.0)
-    >>> gv.points(homes, rho=1e-4, area=bay).plane.area == bay
+    >>> gv.Locations(homes, area=bay).points(rho=1e-4).plane.area == bay
     True
     """
 
@@ -113,7 +111,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.local(lat=37.77, lon=-122.42, radius=50_000).ground(1000.0), 1)
         1000.0
         """
@@ -131,7 +128,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> least, most = gv.local(lat=37.77, lon=-122.42, radius=50_000).lengths(900.0, 1000.0)
         >>> round(least), round(float(most), 2)
         (900, 1000.03)
@@ -145,9 +141,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> import numpy as np
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
         >>> bay.farthest(), bay.farthest(np.array([30_000.0, 40_000.0]))
         (100000.0, 100000.0)
         """
@@ -161,7 +154,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.local(lat=37.77, lon=-122.42, radius=50_000).certificate()["disc"]
         {'lat': 37.77, 'lon': -122.42, 'radius': 50000.0}
         """
@@ -179,8 +171,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
         >>> gv.Area.certified(bay.certificate()) == bay
         True
         """
@@ -193,8 +183,6 @@ class Area:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import geoveil as gv
         >>> gv.local(lat=37.77, lon=-122.42, radius=50_000).in_window(np.array([[-122.4, 37.8]]))
         array([False])
         """
@@ -217,9 +205,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> import numpy as np
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
         >>> bay.outside(np.array([[80_000.0, 0.0], [1_000.0, 0.0]]))
         array([ True, False])
         """
@@ -238,9 +223,6 @@ class Area:
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> import numpy as np
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
         >>> bay.nearest(np.array([[80_000.0, 0.0], [1_000.0, 0.0]])).round()
         array([[50000.,     0.],
                [ 1000.,     0.]])
@@ -278,8 +260,6 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
 
     Examples
     --------
-    >>> import geoveil as gv
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     >>> bay
     Area('50 km around 37.77, -122.42', stretch=1)
     """
@@ -340,7 +320,6 @@ def areas(name: str) -> list[Area]:
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.areas("Zurich")
     [Area('Zürich, Switzerland: 70 km around 47.37, 8.55', stretch=1)]
     >>> [area.name.partition(":")[0] for area in gv.areas("Cambridge")][:2]
@@ -365,13 +344,24 @@ def area_of_place(place: Place) -> Area:
 
 
 def area_of(given: Any) -> Area:
-    """Return the area that a caller means: an Area, a coordinate system, or the name of a place.
+    """Return the area that a caller means: an Area, a disc, a coordinate system, or the name of a place.
 
-    A text is read as the code of a coordinate system, else as the name of a city, region or country of the gazetteer,
-    else as that of a region or a system of PROJ's database.
+    A text is read as latitude, longitude and radius of a disc, else as the code of a coordinate system, else as the
+    name of a city, region or country of the gazetteer, else as that of a region or a system of PROJ's database.
+
+    Examples
+    --------
+    >>> area_of("37.77, -122.42, 40 km") == local(lat=37.77, lon=-122.42, radius=40_000)
+    True
     """
     if isinstance(given, Area):
         return given
+    if isinstance(given, str) and (disc := read_area(given)) is not None:
+        lat, lon, radius = disc
+        try:
+            return local(lat=lat, lon=lon, radius=radius)
+        except InvalidParameter as problem:
+            raise InvalidCoordinateSystem("area", given, problem.allowed, problem.remedy) from None
     if not isinstance(given, str) or _CODE.fullmatch(given.strip()):
         return _area_of_system(given)
     if (zone := _UTM.fullmatch(given.strip())) is not None:
@@ -418,7 +408,7 @@ def _area_of_system(given: Any) -> Area:
             "area",
             flat.name,
             Message("{allowed}: this one has degrees", allowed=allowed),
-            Message("Name a place, such as {area:San Francisco}, or use {gv.local}."),
+            Message("Name a place, such as {area:San Francisco}, or use {area:gv.local}."),
         )
     known = registered(flat)
     if known is None or known.area_of_use is None:

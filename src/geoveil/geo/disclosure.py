@@ -196,7 +196,6 @@ def followed_share(values: Any, places: Floats) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> places, noise = rng.normal(size=(200, 2)), rng.normal(size=200)
     >>> followed_share(places[:, 0] * 3.28, places) > 0.99, followed_share(noise, places)

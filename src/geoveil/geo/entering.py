@@ -21,7 +21,7 @@ from geoveil.geo.forms import (
     check_any,
     checked_vertices,
 )
-from geoveil.geo.geometries import count_missing
+from geoveil.geo.geometries import RowName, count_missing, position
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.row_forms import FrameForm, TableForm
 from geoveil.geo.row_locations import CoordinateRows, Pairs
@@ -48,6 +48,7 @@ def enter(
     outside: Outside = "refuse",
     missing: Missing = "refuse",
     where: str | None = None,
+    row_name: RowName = position,
 ) -> Form:
     """Check locations once and convert them to metres.
 
@@ -67,6 +68,8 @@ def enter(
         What is done about rows without a location.
     where : str, optional
         A condition on columns of a table that selects its rows.
+    row_name : callable
+        Returns the name of a row of a table in errors, given its position.
     """
     if outside not in ("refuse", "clamp", "drop"):
         remedy = "Leave it out to refuse points outside of the area."
@@ -97,11 +100,11 @@ def enter(
     if plane is None and outside != "refuse":
         raise InvalidParameter("outside", outside, "left out without an area", "Select the points before you ask.")
     form: Form
-    how: dict[str, Any] = {"released": False, "outside": outside, "missing": missing, "where": where}
+    how: dict[str, Any] = {"outside": outside, "missing": missing, "where": where, "name": row_name}
     if frame and plane is not None:
-        form = FrameForm(x, plane, **how)
+        form = FrameForm(x, plane, released=False, **how)
     elif table is not None:
-        form = TableForm(CoordinateRows(table, pairs), plane, **how)
+        form = TableForm(CoordinateRows(table, pairs), plane, released=False, **how)
     elif where is not None:
         raise no_columns(where)
     else:

@@ -206,15 +206,15 @@ class Form(ABC):
         rows = self.selection.rows
         return positions if rows is None else np.flatnonzero(rows)[positions]
 
-    def people(self, by: Labels, argument: str = "by") -> Any:
+    def people(self, by: Labels, argument: str = "person") -> Any:
         """Return a label for each point, given by an argument of this name."""
         rows = self.selection.rows
         count, chosen = (len(self.coords), slice(None)) if rows is None else (len(rows), rows)
         return labels_of(by, count, chosen, argument)
 
-    def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
-        """Replace persons' labels in a table by pseudonyms; does nothing for data without a table."""
-        return
+    def relabelled(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> Self:
+        """Return the form with pseudonyms in place of persons' labels; data without a table has none."""
+        return self
 
     def public_place(self, argument: str, place: PlaceLike) -> Floats:
         """Convert a public place of the input's system to metres."""
@@ -335,7 +335,7 @@ def _numbers(given: NDArray[Any]) -> Reals:
     return Reals(given.astype(float), 2.0**-53 * FARTHEST, ball)
 
 
-def labels_of(by: Any, count: int, chosen: Any = slice(None), argument: str = "by") -> Any:
+def labels_of(by: Any, count: int, chosen: Any = slice(None), argument: str = "person") -> Any:
     """Return the labels of the chosen rows, given one label for each of `count` rows."""
     import pandas as pd
 

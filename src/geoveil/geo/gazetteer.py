@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import difflib
 import functools
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.geo.folding import folded
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 __all__ = [
-    *("Kind", "Place", "cities_near", "find_place", "ground_distances", "places_around", "places_beginning"),
-    *("places_inside", "places_named", "similar_places"),
+    *("Kind", "Place", "cities_near", "find_place", "ground_distances", "place_file", "places_around"),
+    *("places_beginning", "places_inside", "places_named", "similar_places"),
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -89,14 +91,21 @@ class Place:
         return next((text for text in texts if find_place(text) == self), texts[-1])
 
 
+@functools.cache
+def place_file() -> pq.ParquetFile:
+    """Return the open file of places: the first row group is the gazetteer, the others have places for maps."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    packed = resources.files("geoveil.geo").joinpath("places.parquet").read_bytes()
+    return pq.ParquetFile(pa.BufferReader(packed))
+
+
 class _Gazetteer:
-    """The columns of the file, and the rows that have each name."""
+    """The columns of the gazetteer, and the rows that have each name."""
 
     def __init__(self) -> None:
-        import pyarrow.parquet as pq
-
-        packed = resources.files("geoveil.geo").joinpath("places.parquet").read_bytes()
-        columns = pq.read_table(io.BytesIO(packed)).to_pydict()
+        columns = place_file().read_row_group(0).to_pydict()
         self.names: list[str] = columns["name"]
         self.kinds: list[Kind] = columns["kind"]
         self.populations: list[int] = columns["population"]

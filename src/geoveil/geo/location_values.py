@@ -64,7 +64,6 @@ def location_values(values: Any, plane: Plane | None) -> str:
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> from geoveil.geo.planes import plane_of
     >>> import pyproj
     >>> plane = plane_of(pyproj.CRS(4326), gv.local(lat=40.75, lon=-73.98, radius=30_000))
@@ -109,8 +108,7 @@ def any_location_values(values: Any, plane: Plane | None) -> str:
 
     Examples
     --------
-    >>> import numpy as np, pyproj
-    >>> import geoveil as gv
+    >>> import pyproj
     >>> from geoveil.geo.planes import plane_of
     >>> plane = plane_of(pyproj.CRS(4326), gv.local(lat=40.75, lon=-73.98, radius=30_000))
     >>> counts, latitudes = np.arange(5000.0), np.linspace(40.6, 40.9, 101)

@@ -175,7 +175,7 @@ class Plane:
         """The largest error of projected points, in metres; 0 if the projection is exact.
 
         The error of PROJ is measured, with a margin (see docs/understand/projections.md). Doubles in the plane of
-        `gv.local` were made by `gv.read` from degrees, with a known rounding error.
+        `gv.local` were made by `Locations.frame` from degrees, with a known rounding error.
         """
         proj = 0.0 if self._transformer is None else _rounding(horizontal(self.crs), self.area)
         made = local_of(horizontal(self.crs))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Locations
+from geoveil._types import CoordinateColumns, CrsLike, LocationsLike
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.areas import Area, Floats, area_of_place, local
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
@@ -58,9 +58,6 @@ class AreaSuggestion:
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
     >>> found = gv.suggest_area(homes)
     >>> found.points, found.outside
     (3, 0)
@@ -86,16 +83,13 @@ class AreaSuggestion:
         """The area as an option of the command line."""
         if self.place is not None:
             return f'--area "{self.place}"'
-        return f"--local {self.lat:g},{self.lon:g},{self.radius / 1000:g}km"
+        return f"--area {self.lat:g},{self.lon:g},{self.radius / 1000:g}km"
 
     def described(self, *, option: bool = False) -> str:
         """Return what the area holds and what can be done about the rest, with arguments or with options.
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
         >>> gv.suggest_area(homes).described()
         'area="San Francisco" (70 km around 37.77, -122.42) covers all points.'
         """
@@ -116,7 +110,7 @@ class AreaSuggestion:
 
 
 def suggest_area(
-    x: Locations, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
+    x: LocationsLike, *, lat: CoordinateColumns = None, lon: CoordinateColumns = None, crs: CrsLike = None
 ) -> AreaSuggestion:
     """Propose an area for data, by looking at the data: for its owner alone.
 
@@ -140,10 +134,8 @@ def suggest_area(
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.suggest_area([[8.54, 47.37], [8.56, 47.41], [8.31, 47.05]]).argument
     'area="Zürich"'
-    >>> import geopandas
     >>> homes = geopandas.GeoSeries.from_xy([13.38, 13.41], [52.51, 52.52], crs=4326)
     >>> gv.suggest_area(homes).argument
     'area="Berlin"'
@@ -192,7 +184,6 @@ def seem_swapped(degrees: Floats) -> bool:
 
     Examples
     --------
-    >>> import numpy as np
     >>> paris = np.array([[2.35, 48.85], [2.30, 48.90]])
     >>> seem_swapped(paris), seem_swapped(paris[:, ::-1])
     (False, True)

@@ -42,6 +42,8 @@ class RowForm(Form):
         Whether the rows are released ones, which are not checked again.
     outside, missing, where : str
         What is done about points outside of the area and about rows without a location, and a filter of rows.
+    name : callable
+        Returns the name of a row in errors, given its position.
     """
 
     #: The column of persons, if it holds pseudonyms.
@@ -56,29 +58,26 @@ class RowForm(Form):
         outside: Outside = "refuse",
         missing: Missing = "refuse",
         where: str | None = None,
+        name: RowName = position,
     ) -> None:
         self._given = table = locations.table
         self._names = locations.others
         self.outside, self.where = outside, row_filter(locations, where)
-        self.selection = select_rows(locations, plane, self.where, missing=missing, outside=outside)
+        self.selection = select_rows(locations, plane, self.where, missing=missing, outside=outside, name=name)
         rows = np.arange(len(table)) if self.selection.rows is None else np.flatnonzero(self.selection.rows)
         self._table = table if self.selection.rows is None else table.chosen(rows)
         if not released and isinstance(self._table, PandasTable):
             _check_labels(self._table.frame, locations.places)
-        coords, self._rows = locations.points(rows)
+        coords, self._rows = locations.points(rows, name)
         entered: Floats | Reals = coords
         if not released:
             table.check_names()
             check_any(len(coords), len(table), self.selection.removed)
         if plane is not None:
             # Released points may lie outside the area.
-            named = self._named(rows)
-            entered = plane.into(coords) if released else plane.enter(coords, outside, named)
+            whose = rows[self._rows]
+            entered = plane.into(coords) if released else plane.enter(coords, outside, lambda at: name(int(whose[at])))
         super().__init__(entered, plane)
-
-    def _named(self, rows: Index) -> RowName:
-        """Return the function that names the row of a point in errors."""
-        return lambda point: position(int(rows[self._rows[point]]))
 
     def chosen(self, points: Index) -> Self:
         some = copy.copy(self)
@@ -109,10 +108,10 @@ class RowForm(Form):
     def labels(self, positions: Index) -> Any:
         return self._table.labels(self._rows[positions])
 
-    def people(self, by: Any, argument: str = "by") -> Any:
+    def people(self, by: Any, argument: str = "person") -> Any:
         return self._row_labels(by, argument)[self._rows]
 
-    def _row_labels(self, by: Any, argument: str = "by") -> Any:
+    def _row_labels(self, by: Any, argument: str = "person") -> Any:
         """Return the label of each row that remains."""
         columns, index = self.names, getattr(self._given, "index", None)
         if isinstance(by, str):
@@ -133,7 +132,7 @@ class RowForm(Form):
         rows = self.selection.rows
         return labels_of(by, len(self._given), slice(None) if rows is None else rows, argument)
 
-    def relabel(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> None:
+    def relabelled(self, by: Labels, labels: pd.Index, pseudonyms: Sequence[str]) -> Self:
         import pandas as pd
 
         own = pd.Series(self._row_labels(by))
@@ -144,7 +143,10 @@ class RowForm(Form):
                 raise InvalidData("x.index", str(name), allowed, remedy)
         if isinstance(by, str):
             shown = own.map(dict(zip(labels, pseudonyms, strict=True)))
-            self._table, self._pseudonymised = self._table.with_texts(by, shown.to_list()), by
+            relabelled = copy.copy(self)
+            relabelled._table, relabelled._pseudonymised = self._table.with_texts(by, shown.to_list()), by
+            return relabelled
+        return self
 
     def columns(self, by: Labels, keep: Columns) -> tuple[dict[Hashable, Reason], tuple[Hashable, ...]]:
         """Return the columns that are released unchanged, each with the reason, and those that are removed.

@@ -205,7 +205,7 @@ def check_resolution(resolution: int, stretch: int, name: str) -> None:
     word, number = _CLOCKWORK[resolution], -(-stretch // resolution)
     least = f"{number} {word}" + "s" * (number > 1)
     allowed = f"finer than the unit, or the unit a whole number of {word}s: these times are whole {word}s"
-    raise InvalidParameter("times", name, allowed, Message(f'Ask for {{unit:"{least}"}}, which protects more.'))
+    raise InvalidParameter("times", name, allowed, Message(f'Ask for {{protect:"{least}"}}, which protects more.'))
 
 
 def check_numbers(first: int, last: int, per_second: int, name: str, remedy: Text = _STATE_UNIT) -> None:

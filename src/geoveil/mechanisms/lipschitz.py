@@ -38,8 +38,6 @@ class Lipschitz:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import geoveil as gv
     >>> east = gv.Lipschitz(lambda x: x[:, 0].max(), 1)
     >>> north = gv.Lipschitz(lambda x: x[:, 1].max(), 1)
     >>> corner = gv.Lipschitz.vector(east, north)
@@ -70,14 +68,10 @@ class Lipschitz:
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
         >>> east = gv.Lipschitz(lambda x: x[:, 0].max(), 1)
         >>> north = gv.Lipschitz(lambda x: x[:, 1].max(), 1)
         >>> kilometres = east.then(lambda metres: metres / 1000, 0.001)
-        >>> round(gv.answer(homes, kilometres, rho=1e-4, area=bay).error(), 3)
+        >>> round(gv.Locations(homes, area=bay).answer(kilometres, rho=1e-4).error(), 3)
         0.139
         """
         checks.positive("constant", constant, remedy=LIPSCHITZ_REMEDY)
@@ -99,8 +93,6 @@ class Lipschitz:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import geoveil as gv
         >>> east = gv.Lipschitz(lambda x: x[:, 0].max(), 1)
         >>> north = gv.Lipschitz(lambda x: x[:, 1].max(), 1)
         >>> gv.Lipschitz.minimum(east, north)(np.array([[1.0, 2.0], [3.0, 0.0]]))
@@ -114,8 +106,6 @@ class Lipschitz:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import geoveil as gv
         >>> east = gv.Lipschitz(lambda x: x[:, 0].max(), 1)
         >>> north = gv.Lipschitz(lambda x: x[:, 1].max(), 1)
         >>> gv.Lipschitz.maximum(east, north)(np.array([[1.0, 2.0], [3.0, 0.0]]))
@@ -129,14 +119,10 @@ class Lipschitz:
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
         >>> east = gv.Lipschitz(lambda x: x[:, 0].max(), 1)
         >>> north = gv.Lipschitz(lambda x: x[:, 1].max(), 1)
         >>> corner = gv.Lipschitz.vector(east, north)
-        >>> gv.answer(homes, corner, size=2, rho=1e-4, area=bay).value.shape
+        >>> gv.Locations(homes, area=bay).answer(corner, size=2, rho=1e-4).value.shape
         (2,)
         """
         _, metric = _largest(functions)

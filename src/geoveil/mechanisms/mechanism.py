@@ -28,11 +28,7 @@ class Mechanism(ABC):
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> mechanism = gv.mean(homes, rho=1e-4, area=bay).mechanism
+    >>> mechanism = gv.Locations(homes, area=bay).mean(rho=1e-4).mechanism
     >>> isinstance(mechanism, gv.Mechanism), round(mechanism.scale), round(mechanism.error())
     (True, 71, 173)
     """
@@ -50,11 +46,7 @@ class Mechanism(ABC):
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> gv.mean(homes, rho=1e-4, area=bay).mechanism.describe()
+        >>> gv.Locations(homes, area=bay).mean(rho=1e-4).mechanism.describe()
         {'name': 'Gaussian', 'CGP': '0.0001', 'scale': 70.71067811865476}
         """
         return {

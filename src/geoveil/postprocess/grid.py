@@ -35,7 +35,6 @@ class Grid:
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> grid = gv.Grid((0, 0, 1000, 500), cell=250)
     >>> grid.shape
     (2, 4)
@@ -107,8 +106,6 @@ class Grid:
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> import geopandas
         >>> stops = geopandas.GeoSeries.from_xy([100, 700, 900], [100, 200, 300], crs=32610)
         >>> gv.Grid((0, 0, 1000, 500), cell=500).count(stops)
         array([[1, 2]])
@@ -137,7 +134,6 @@ class Grid:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.Grid((0, 0, 10, 5), cell=5).scaled(0.3048).cell
         1.524
         """
@@ -153,7 +149,6 @@ class Grid:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.Grid((0, 0, 1000, 500), cell=500).grown(1).bounds
         (-500.0, -500.0, 1500.0, 1000.0)
         """

@@ -55,7 +55,6 @@ class Motion:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.Motion(spread=6000, speed=8).axis_spread(2))
         4243
         """

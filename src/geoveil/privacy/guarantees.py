@@ -21,6 +21,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter, Message
 from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
 from geoveil.privacy.metrics import Metric, as_metric, dist_inf
+from geoveil.typed_values import read_length
 
 __all__ = ["CGP", "GP", "UNITS", "Certificate", "Guarantee", "certified", "promise", "total"]
 
@@ -55,11 +56,7 @@ class Guarantee(ABC):
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.mean(homes, rho=1e-4, area=bay)
+    >>> release = gv.Locations(homes, area=bay).mean(rho=1e-4)
     >>> release.guarantee.budget, release.guarantee.symbol, isinstance(release.guarantee, gv.Guarantee)
     (Decimal('0.0001'), 'rho', True)
     """
@@ -83,7 +80,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> from decimal import Decimal
         >>> gv.CGP(rho=1e-4).with_budget(Decimal("5e-5"))
         CGP(rho=5e-05)
@@ -95,7 +91,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.CGP(rho=1e-4).hidden(chance=0.75))
         74
         """
@@ -106,7 +101,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.CGP(rho=1e-4).attacker(distance=50), 2)
         0.67
         """
@@ -116,7 +110,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP(rho=1e-4).per("km"), gv.GP(epsilon=0.01).per("km")
         (Decimal('100.0000'), Decimal('10.00'))
         """
@@ -134,7 +127,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP(rho=1e-4, metric="1").under("inf", n=10)
         CGP(rho=0.01)
         >>> gv.GP(epsilon=0.1, metric="inf").under("2", n=10)
@@ -161,7 +153,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP(rho=1e-4).under_unit(gv.dist_1)
         CGP(rho=0.0001, metric='1')
         """
@@ -176,7 +167,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.GP(epsilon=0.01).certificate()
         {'notion': 'GP', 'epsilon': '0.01', 'unit': 'per metre', 'metric': 'dist_inf'}
         """
@@ -192,7 +182,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> parts = gv.CGP(rho=1).split(3)
         >>> gv.total(parts) == gv.CGP(rho=1)
         True
@@ -244,7 +233,6 @@ class Guarantee(ABC):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP(rho=1).portions(0.7)
         (CGP(rho=0.7), CGP(rho=0.3))
         """
@@ -285,7 +273,6 @@ class CGP(Guarantee):
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.CGP(rho=50, unit="km") == gv.CGP(rho=5e-5)
     True
     >>> sum([gv.CGP(rho=0.1)] * 10) == gv.CGP(rho=1)
@@ -323,7 +310,6 @@ class CGP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP(rho=1e-4).as_cgp()
         CGP(rho=0.0001)
         """
@@ -344,7 +330,6 @@ class CGP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> rho = gv.CGP(rho=5e-5)
         >>> for form in ("paper", "paper-s", "tight", "gaussian"):
         ...     print(form, round(float(rho.as_gp(delta=1e-10, within=1000, form=form).epsilon), 4))
@@ -376,7 +361,6 @@ class CGP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP.implying(epsilon=0.0722, delta=1e-10, within=150)
         CGP(rho=5.09196e-05)
         """
@@ -409,7 +393,6 @@ class CGP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.CGP.hiding(distance=200)
         CGP(rho=1.37326e-05)
         >>> gv.CGP.hiding(distance=200, chance=0.6)
@@ -424,7 +407,6 @@ class CGP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.CGP(rho=1.37326e-05).hidden(chance=0.75))
         200
         """
@@ -435,7 +417,6 @@ class CGP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.CGP(rho=5e-5).attacker(distance=200), 3)
         0.917
         >>> round(gv.CGP(rho=5e-5).attacker(distance=200, gaussian=True), 3)
@@ -475,7 +456,6 @@ class GP(Guarantee):
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> gv.GP(epsilon=2, unit="km") + gv.GP(epsilon=0.001)
     GP(epsilon=0.003)
     >>> gv.GP(epsilon=0.1).as_cgp()
@@ -583,7 +563,6 @@ class GP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.GP.of_laplace(gv.CGP(rho="0.00005"), 2).as_cgp(dimension=2)
         CGP(rho=0.0000499999999999999999999999999994)
         """
@@ -596,7 +575,6 @@ class GP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.GP.hiding(distance=200)
         GP(epsilon=0.00549306)
         """
@@ -608,7 +586,6 @@ class GP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.GP(epsilon=0.01).hidden(chance=0.75))
         110
         """
@@ -620,7 +597,6 @@ class GP(Guarantee):
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> round(gv.GP(epsilon=0.01).attacker(distance=110), 2)
         0.75
         """
@@ -655,9 +631,8 @@ def total(guarantees: Iterable[Guarantee | Guaranteed]) -> Guarantee:
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> x = [[0.0, 0.0], [100.0, 0.0]]
-    >>> gv.total([gv.mean(x, rho=1e-4), gv.center(x, rho=2e-4)])
+    >>> gv.total([gv.Locations(x).mean(rho=1e-4), gv.Locations(x).center(rho=2e-4)])
     CGP(rho=0.0003)
     """
     parts = cast("list[Guarantee]", [getattr(part, "guarantee", part) for part in guarantees])
@@ -667,45 +642,54 @@ def total(guarantees: Iterable[Guarantee | Guaranteed]) -> Guarantee:
 
 
 def promise(
-    rho: Number | Guarantee | None, epsilon: Number | Guarantee | None, metric: str | Metric | None
+    hide: float | str | None,
+    rho: Number | Guarantee | None,
+    epsilon: Number | Guarantee | None,
+    metric: str | Metric | None,
 ) -> Guarantee:
-    """Return the guarantee that a caller asks for with either rho or epsilon.
+    """Return the guarantee that a caller asks for with hide, rho or epsilon.
 
-    A guarantee that was made without a metric, and so is under dist_inf, is a budget: it holds under the metric that
-    is asked for.
+    Parameters
+    ----------
+    hide : float or str, optional
+        The distance that is hidden at 75%: in metres, or a text such as "200 m".
+    rho, epsilon : number or guarantee, optional
+        The budget.
+    metric : str or Metric, optional
+        The metric of what is hidden together; None if a guarantee's own metric holds, which is "inf" by default.
 
     Examples
     --------
-    >>> promise(CGP.hiding(distance=200, chance=0.75), None, "1 day")
-    CGP(rho=0.0000137326, metric='1 day')
+    >>> promise("200 m", None, None, None), promise(None, CGP(rho=1e-4), None, "1 day")
+    (CGP(rho=1.37326e-05), CGP(rho=0.0001, metric='1 day'))
     """
-    if (rho is None) == (epsilon is None):
+    if sum(given is not None for given in (hide, rho, epsilon)) != 1:
         raise InvalidParameter(
-            "rho, epsilon",
-            (rho, epsilon),
+            "hide, rho, epsilon",
+            (hide, rho, epsilon),
             "exactly one of them",
-            Message(
-                "Give {rho} (CGP, per square metre) or {epsilon} (GP, per metre). {gv.CGP.hiding} computes a rho from "
-                "a distance and an attacker's chance."
-            ),
+            Message("Give {hide} (metres hidden at 75%), {rho} (CGP, per square metre) or {epsilon} (GP, per metre)."),
         )
+    used = dist_inf if metric is None else as_metric(metric)
+    if hide is not None:
+        distance = read_length(hide) if isinstance(hide, str) else hide
+        if distance is None:
+            raise InvalidParameter("hide", hide, "a distance in metres, such as 200", "Give a positive length.")
+        return CGP.hiding(distance=distance, metric=used)
     given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
     kind: type[CGP] | type[GP] = CGP if rho is not None else GP
-    if isinstance(given, Guarantee):
-        if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
-            wanted = "{rho} takes a CGP guarantee" if kind is CGP else "{epsilon} takes a pure GP guarantee"
-            raise IncompatibleGuarantees(Message(wanted + ", not {given}.", given=repr(given)))
-        asked = given.metric if metric is None else as_metric(metric)
-        if given.metric not in (asked, dist_inf):
-            raise InvalidParameter(
-                kind.symbol,
-                given,
-                f"a guarantee under {asked}, which is asked for, or one that was made without a metric",
-                f"Make it without a metric, as {kind.__name__}.hiding does.",
-            )
-        return given if given.metric == asked else given.under_unit(asked)
-    used = "inf" if metric is None else metric
-    return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
+    if not isinstance(given, Guarantee):
+        return CGP(rho=given, metric=used) if kind is CGP else GP(epsilon=given, metric=used)
+    if not isinstance(given, kind) or (isinstance(given, GP) and not given.pure):
+        wanted = "{rho} takes a CGP guarantee" if kind is CGP else "{epsilon} takes a pure GP guarantee"
+        raise IncompatibleGuarantees(Message(wanted + ", not {given}.", given=repr(given)))
+    if metric is None or used == given.metric:
+        return given
+    if given.metric != dist_inf:
+        remedy = "Give the number alone, without a metric of its own."
+        raise InvalidParameter("rho" if kind is CGP else "epsilon", repr(given), f"a budget under {used}", remedy)
+    # A budget that states no metric holds for whatever is hidden together.
+    return given.under_unit(used)
 
 
 def certified(certificate: Certificate) -> CGP | GP:

@@ -19,19 +19,18 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.privacy.durations import as_duration, duration_words, is_duration
 
 __all__ = [
     "METRICS",
     "Metric",
     "as_metric",
-    "as_unit",
     "dist_1",
     "dist_2",
     "dist_inf",
     "distances",
-    "metric_of_unit",
+    "protected_metric",
     "unit_distance",
     "unit_metric",
 ]
@@ -72,7 +71,6 @@ class Metric:
 
     Examples
     --------
-    >>> import geoveil as gv
     >>> x, y = [[0, 0], [10, 0]], [[3, 4], [10, 1]]
     >>> gv.dist_inf(x, y), gv.dist_1(x, y), gv.dist_inf(x, x)
     (5.0, 6.0, 0.0)
@@ -111,7 +109,6 @@ class Metric:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> day, hour = (gv.CGP(rho=1, metric=unit).metric for unit in ("1 day", "1 hour"))
         >>> gv.dist_inf.is_at_most(day), day.is_at_most(hour), hour.is_at_most(gv.dist_1), hour.is_at_most(day)
         (True, True, True, False)
@@ -128,7 +125,6 @@ class Metric:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.dist_inf.of_all(10.0, 100), gv.dist_2.of_all(10.0, 100), gv.dist_1.of_all(10.0, 100)
         (10.0, 100.0, 1000.0)
         """
@@ -145,7 +141,6 @@ class Metric:
 
         Examples
         --------
-        >>> import geoveil as gv
         >>> gv.dist_2.stretch_squared(gv.dist_inf, 100)
         100
         """
@@ -184,28 +179,30 @@ def unit_metric(*, stretch: int | None = None, persons: bool = False, like: Metr
     return Metric(", ".join(parts), 1, stretch, persons)
 
 
-def as_unit(unit: str | timedelta) -> Metric | None:
-    """Return the metric of a unit of one person's points: "point", or a length of time; None if it is neither.
+def protected_metric(protect: object, *, crowd: bool = False) -> Metric | None:
+    """Return the metric of what is hidden together; None if the budget's own metric holds.
+
+    Parameters
+    ----------
+    protect : str or timedelta, optional
+        "point", or a length of time such as "1 day"; all points of a person if it is left out.
+    crowd : bool
+        Whether one answer is about many persons.
 
     Examples
     --------
-    >>> as_unit("1 day"), as_unit("point"), as_unit("user")
-    (dist_[1 day], dist_1, None)
+    >>> protected_metric("1 day"), protected_metric("1 day", crowd=True), protected_metric(None, crowd=True)
+    (dist_[1 day], dist_[person, 1 day], dist_[person])
     """
-    if unit == "point":
+    if protect is None:
+        return unit_metric(persons=True) if crowd else None
+    if protect == "point":
         return dist_1
-    return unit_metric(stretch=as_duration("unit", unit)) if is_duration(unit) else None
-
-
-def metric_of_unit(unit: object) -> Metric:
-    """Return the metric of a length of time, of "point", or of all points of a person (None); refuse anything else."""
-    if unit is None:
-        return dist_inf
-    found = as_unit(unit) if isinstance(unit, str | timedelta) else None
-    if found is None:
+    if not isinstance(protect, str | timedelta) or not is_duration(protect):
         allowed = 'a length of time such as "1 day", or "point"'
-        raise InvalidParameter("unit", unit, allowed, "Leave it out for all points of a person.")
-    return found
+        remedy = Message("Leave {protect} out to hide all points of a person together; {person} names the persons.")
+        raise InvalidParameter("protect", protect, allowed, remedy)
+    return unit_metric(stretch=as_duration("protect", protect), persons=crowd)
 
 
 def as_metric(metric: str | int | Metric) -> Metric:

@@ -35,8 +35,6 @@ class HalfSpaces(NamedTuple):
 
     Examples
     --------
-    >>> import geoveil as gv
-    >>> import numpy as np
     >>> box = gv.HalfSpaces(np.vstack([np.eye(2), -np.eye(2)]), np.array([300.0, 200.0, 0.0, 0.0]))
     >>> bool((box.directions @ [100.0, 100.0] <= box.offsets).all())
     True

@@ -77,7 +77,7 @@ class Nearest(Query):
             low=1,
             high=self.n,
             remedy=Message(
-                "Every person needs at least k points: with {by}, the person with the fewest points counts."
+                "Every person needs at least k points: with {person}, the person with the fewest points counts."
             ),
         )
         if self.locations is not None:

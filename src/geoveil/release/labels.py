@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["persons"]
 
 
-def persons(release: Release, by: Labels, form: Form | None = None) -> Index:
+def persons(release: Release, person: Labels, form: Form | None = None) -> Index:
     """Return, for each released point, the position of its person among the persons of the release.
 
     `form` is that of the release, if the caller has it already: it takes long to make for many points.
@@ -24,20 +24,25 @@ def persons(release: Release, by: Labels, form: Form | None = None) -> Index:
     import pandas as pd
 
     if release.by is None:
-        if by is not None:
-            raise InvalidParameter("by", by, "left out", "All points of this release belong to one person.")
+        if person is not None:
+            raise InvalidParameter("person", person, "left out", "All points of this release belong to one person.")
         return np.zeros(release.n, dtype=np.int64)
     sizes = np.array([answer.query.n for answer in release.answers])
     form = release.form if form is None else form
-    if by is None and release.by.name in form.names:
-        by = release.by.name
-    if by is None:
+    if person is None and release.by.name in form.names:
+        person = release.by.name
+    if person is None:
         if sizes.max() > 1:
             raise InvalidParameter(
-                "by", None, "a label for each point", "Give the labels that were given to gv.points: they are public."
+                "person",
+                None,
+                "a label for each point",
+                "Give the labels that were given to gv.Locations: they are public.",
             )
         return np.arange(release.n)
-    codes, found = pd.factorize(form.people(by))
+    codes, found = pd.factorize(form.people(person))
     if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
-        raise InvalidData("by", by, "the labels that the release was made with", "Give what was given to gv.points.")
+        raise InvalidData(
+            "person", person, "the labels that the release was made with", "Give what was given to gv.Locations."
+        )
     return np.asarray(codes, dtype=np.int64)

@@ -43,7 +43,7 @@ def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str,
     from geoveil.report import compose
     from geoveil.report.figure import draw_credit, draw_scene, handles_of, legend_of
 
-    scene = compose(report.layers, beyond=False, pixels=_PIXELS, basemap=report.basemap, tiles=report.tiles)
+    scene = compose(report.layers, beyond=False, pixels=_PIXELS, basemap=report.basemap)
     located = any(layer.role == "released" for layer in report.layers)
     if scene is None or release.plane is None or not located or (ax and ax.has_data()):
         return _draw_frame(release, ax, style)

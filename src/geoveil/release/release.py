@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Labels, Times, UnitLike
+from geoveil._types import Labels, Times
 from geoveil._version import __version__
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
@@ -22,7 +23,7 @@ from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing
 from geoveil.geo import Form, Pairs, Plane, form_of
 from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.mechanisms import Mechanism
-from geoveil.privacy import Guarantee, metric_of_unit
+from geoveil.privacy import Guarantee, dist_inf, protected_metric
 from geoveil.queries import Answer
 from geoveil.release.shown import Shown
 from geoveil.wording import heading, lines, moment, paragraphs, protected, steps_line
@@ -88,11 +89,7 @@ class Release(Shown):
 
     Examples
     --------
-    >>> import geopandas
-    >>> import geoveil as gv
-    >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(homes, rho=1e-4, area=bay)
+    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> release
     Release of points: 3 points of one person
       guarantee  74.1 m hidden at 75% (CGP with ρ = 0.0001 per m²)
@@ -214,9 +211,7 @@ class Release(Shown):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import geoveil as gv
-        >>> release = gv.points(np.zeros((100, 2)), rho=5e-5)
+        >>> release = gv.Locations(np.zeros((100, 2))).points(rho=5e-5)
         >>> round(release.error(0.05)), round(release.error(0.05, each=True))
         (3892, 2448)
         """
@@ -255,10 +250,8 @@ class Release(Shown):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import geoveil as gv
         >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
-        >>> round(gv.nearest(x, (0, 0), k=3, locations=0.5, rho=1e-2).place_error(0.05))
+        >>> round(gv.Locations(x).nearest((0, 0), k=3, locations=0.5, rho=1e-2).place_error(0.05))
         42
         """
         query: Any = self.answers[0].query
@@ -268,36 +261,34 @@ class Release(Shown):
         error = float(placing.error(beta, blocks=query.k, each=True)) + self.rounding
         return error if self.plane is None else self.plane.area.ground(error)
 
-    def cost(self, unit: UnitLike = None, *, times: Times = None, by: Labels = None) -> Guarantee:
-        """Return the guarantee of the release for another unit, from the exact cost of its mechanism.
+    def cost(self, protect: str | timedelta | None = None, *, times: Times = None, person: Labels = None) -> Guarantee:
+        """Return the guarantee of the release if something else is hidden together, from the cost of its mechanism.
 
         Parameters
         ----------
-        unit : str or timedelta, optional
-            The other unit: a length of time such as "1 day", or "point"; by default all points of a person.
+        protect : str or timedelta, optional
+            What is hidden together: a length of time such as "1 day", or "point"; by default all points of a person.
         times : str, array or Series, optional
             The public time of each released point, for a length of time.
-        by : array of labels, optional
+        person : array of labels, optional
             The person of each point, if the release does not know it.
 
         Returns
         -------
         CGP or GP
-            The guarantee for that unit. An error is raised if it is not known.
+            The guarantee. An error is raised if it is not known.
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import geoveil as gv
         >>> hours = np.arange("2026-05-04", "2026-05-06", dtype="datetime64[h]")
         >>> walk = np.zeros((48, 2))
-        >>> release = gv.points(walk, unit="1 day", times=hours, rho=1e-4)
+        >>> release = gv.Locations(walk, protect="1 day", times=hours).points(rho=1e-4)
         >>> round(float(release.cost().rho), 6), release.cost("1 hour", times=hours).metric
         (0.000192, dist_[1 hour])
         """
         from geoveil.release.unit_costs import unit_cost
 
-        return unit_cost(self, metric_of_unit(unit), times, by)
+        return unit_cost(self, protected_metric(protect) or dist_inf, times, person)
 
     @property
     def rounding(self) -> float:
@@ -316,11 +307,7 @@ class Release(Shown):
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> release = gv.points(homes, rho=1e-4, area=bay)
+        >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
         >>> smoothed = gv.smooth(release, times=[0, 60, 120], motion="walking")
         >>> smoothed.expected_error() < release.error()
         True
@@ -357,8 +344,7 @@ class Release(Shown):
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> facts = gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).facts()
+        >>> facts = gv.Locations([[0.0, 0.0], [100.0, 0.0]]).mean(rho=1e-4).facts()
         >>> facts.query, facts.points, facts.guarantee, round(facts.error.largest), facts.exactness.inexact
         ('mean', 2, CGP(rho=0.0001), 173, '')
         """
@@ -403,8 +389,7 @@ class Release(Shown):
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> certificate = gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).certificate()
+        >>> certificate = gv.Locations([[0.0, 0.0], [100.0, 0.0]]).mean(rho=1e-4).certificate()
         >>> certificate["notion"], certificate["rho"], certificate["metric"], certificate["query"]
         ('CGP', '0.0001', 'dist_inf', 'mean')
         """

@@ -36,8 +36,7 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import geoveil as gv
-        >>> release = gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4)
+        >>> release = gv.Locations([[0.0, 0.0], [100.0, 0.0]]).mean(rho=1e-4)
         >>> release.in_memory() is release
         True
         """
@@ -61,11 +60,7 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> frame = gv.center(homes, rho=1e-4, area=bay).to_frame(crs=32610)
+        >>> frame = gv.Locations(homes, area=bay).center(rho=1e-4).to_frame(crs=32610)
         >>> frame.columns.tolist(), frame.geom_type.tolist(), frame.crs.to_epsg()
         (['geometry', 'radius_95', 'rho'], ['Point'], 32610)
         """
@@ -102,13 +97,7 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> _ = gv.hull(homes, rho=1e-4, area=bay).to_file(folder / "hull.geojson")
+        >>> _ = gv.Locations(homes, area=bay).hull(rho=1e-4).to_file(folder / "hull.geojson")
         >>> sorted(path.name for path in folder.iterdir())
         ['hull.geojson', 'hull.geojson.certificate.json']
         """
@@ -135,11 +124,8 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
         >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> [layer] = gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay).layers()
+        >>> [layer] = gv.Locations(people, person=["ann", "bob"], area=bay).points(rho=1e-4).layers()
         >>> layer.name, layer.kind, layer.role, layer.places.shape, round(layer.radius[0])
         ('released points', 'points', 'released', (2, 2), 173)
         """
@@ -170,11 +156,7 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> [group] = gv.hull(homes, rho=1e-4, area=bay).scene().layers
+        >>> [group] = gv.Locations(homes, area=bay).hull(rho=1e-4).scene().layers
         >>> group.name, [key.form for key in group.keys]
         ('released hull', ['fill', 'fill'])
         """
@@ -189,7 +171,6 @@ class Shown(Card):
         *,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
-        tiles: str | None = None,
         **style: Any,
     ) -> Axes:
         """Draw the release on a map with matplotlib.
@@ -202,8 +183,6 @@ class Shown(Card):
             True locations to draw as well.
         basemap : str or Path, optional
             The user's own base map, as for `report`.
-        tiles : str, optional
-            The address of map tiles, as for `report`.
         **style
             Arguments of `geopandas.GeoDataFrame.plot`, such as `color`, `markersize` or `cmap`, with which GeoPandas
             draws the release over the ground.
@@ -217,17 +196,13 @@ class Shown(Card):
         --------
         >>> import matplotlib
         >>> matplotlib.use("agg")
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> ax = gv.hull(homes, rho=1e-4, area=bay).plot()
+        >>> ax = gv.Locations(homes, area=bay).hull(rho=1e-4).plot()
         >>> [text.get_text() for text in ax.get_legend().get_texts()][0]
         'released hull'
         """
         from geoveil.release.notebook import draw_map
 
-        return draw_map(self._self, ax, self._report(None, truth, basemap, tiles), style)
+        return draw_map(self._self, ax, self._report(None, truth, basemap), style)
 
     @steady()
     def explore(
@@ -236,7 +211,6 @@ class Shown(Card):
         title: str | None = None,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
-        tiles: str | None = None,
     ) -> ReportView:
         """Show the report of the release as an interactive page, in a notebook or in a browser, also offline.
 
@@ -246,8 +220,8 @@ class Shown(Card):
             The heading of the page; by default the question.
         truth : GeoSeries or GeoDataFrame, optional
             True locations to draw as well. Such a page says that it must not be shared.
-        basemap, tiles : str, optional
-            A base map, as for `report`.
+        basemap : str or Path, optional
+            The user's own base map, as for `report`.
 
         Returns
         -------
@@ -256,18 +230,13 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> view = gv.hull(homes, rho=1e-4, area=bay).explore()
-        >>> view.save(pathlib.Path(tempfile.mkdtemp()) / "hull.html").name
+        >>> view = gv.Locations(homes, area=bay).hull(rho=1e-4).explore()
+        >>> view.save(folder / "hull.html").name
         'hull.html'
         """
         from geoveil.report import ReportView
 
-        return ReportView(self._report(title, truth, basemap, tiles))
+        return ReportView(self._report(title, truth, basemap))
 
     @steady()
     def report(
@@ -277,7 +246,6 @@ class Shown(Card):
         title: str | None = None,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
-        tiles: str | None = None,
         width: float | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -293,9 +261,6 @@ class Shown(Card):
             True locations to draw as well. Such a report says that it must not be shared.
         basemap : str or Path, optional
             The user's own base map, drawn in quiet greys: GeoPackage, GeoJSON, GeoParquet, Shapefile or PMTiles.
-        tiles : str, optional
-            The address of map tiles, with {z}, {x} and {y}. They are fetched once, now, and become part of the file.
-            Their server learns the area of the map, the address of this computer and the time.
         width : float, optional
             The width of a figure in millimetres; 180 by default.
         overwrite : bool
@@ -308,25 +273,19 @@ class Shown(Card):
 
         Examples
         --------
-        >>> import pathlib, tempfile
-        >>> import geopandas
-        >>> import geoveil as gv
-        >>> homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.43], [37.78, 37.76, 37.75], crs=4326)
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-        >>> path = gv.hull(homes, rho=1e-4, area=bay).report(pathlib.Path(tempfile.mkdtemp()) / "hull.html")
+        >>> path = gv.Locations(homes, area=bay).hull(rho=1e-4).report(folder / "hull.html")
         >>> path.read_text()[:15]
         '<!DOCTYPE html>'
         """
         from geoveil.report import ReportView
 
-        return ReportView(self._report(title, truth, basemap, tiles, width)).save(path, overwrite=overwrite)
+        return ReportView(self._report(title, truth, basemap, width)).save(path, overwrite=overwrite)
 
     def _report(
         self,
         title: str | None,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None,
         basemap: PathLike | None,
-        tiles: str | None,
         width: float | None = None,
     ) -> Report:
         """Return the report of the release; true locations are in it only if the owner gives them."""
@@ -339,7 +298,7 @@ class Shown(Card):
         layers = self.layers() if truth is None else (truth_layer(truth, release), *self.layers())
         name = "Heat map" if release.kind == "cells" else f"Released {facts.query.replace('_', ' ')}"
         where = None if basemap is None else str(basemap)
-        return Report(title or name, layers, facts, release.certificate(), basemap=where, tiles=tiles, width=width)
+        return Report(title or name, layers, facts, release.certificate(), basemap=where, width=width)
 
     @steady()
     def _repr_html_(self) -> str:

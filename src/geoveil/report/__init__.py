@@ -5,11 +5,12 @@
 
 from geoveil.report.composing import compose
 from geoveil.report.document import Balance, Report
+from geoveil.report.ground import check_basemap
 from geoveil.report.layers import Layer
 from geoveil.report.report_view import ReportView
 from geoveil.report.scene import Scene
 from geoveil.report.small_map import small_map
-from geoveil.report.writing import check_ground, check_path, write
+from geoveil.report.writing import check_path, write
 
 __all__ = [
     "Balance",
@@ -17,7 +18,7 @@ __all__ = [
     "Report",
     "ReportView",
     "Scene",
-    "check_ground",
+    "check_basemap",
     "check_path",
     "compose",
     "small_map",

@@ -23,7 +23,6 @@ def arcs_of(start: Floats, end: Floats) -> tuple[Floats, Floats]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> curve, head = arcs_of(np.array([0.0, 0.0]), np.array([100.0, 0.0]))
     >>> curve.shape, head.round(1).tolist()
     ((24, 2), [90.0, 5.4, -25.6])

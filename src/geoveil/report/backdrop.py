@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from geoveil.report.locator import locator_around
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.oceans import ocean_at
 from geoveil.report.outlines import lines_of, rings_of
-from geoveil.report.scene import Graticule, Group, Label, Locator, Shape, Style, Tile
-from geoveil.report.tiles import fetch_tiles, source_of_tiles
+from geoveil.report.scene import Graticule, Group, Label, Locator, Shape, Style
 
 __all__ = ["Backdrop", "backdrop"]
 
@@ -64,15 +62,12 @@ class Backdrop:
     ocean: str
     graticules: tuple[Graticule, ...]
     locator: Locator | None
-    tiles: tuple[Tile, ...]
     where: str
     source: str
     remarks: tuple[str, ...] = ()
 
 
-def backdrop(
-    projection: Projection, view: Box, *, pixels: float, beyond: bool, basemap: str | None, tiles: str | None
-) -> Backdrop:
+def backdrop(projection: Projection, view: Box, *, pixels: float, beyond: bool, basemap: str | None) -> Backdrop:
     """Return the ground of a map.
 
     Parameters
@@ -85,37 +80,32 @@ def backdrop(
         Whether the ground extends far outside of the view, for a reader who zooms out.
     basemap : str, optional
         The path of the user's own base map, drawn over the ground.
-    tiles : str, optional
-        The address of map tiles, fetched now and drawn in place of the ground.
     """
-    wide = max(view.width, view.height)
+    wide = view.side
     ground = _ground(projection.lon, projection.lat, _AROUND * wide, beyond)
     where = f"The middle of the map is at {location(projection.lon, projection.lat)}: {ground.where}"
-    graticules = graticules_of(projection, view, wide / pixels, beyond=beyond)
+    graticules = tuple(graticules_of(projection, view, wide / pixels, beyond=beyond))
 
     def small(half: float) -> Ground:
         return _ground(projection.lon, projection.lat, half, False, _SMALL)
 
     at_sea = not len(small(_NEAR).land)
     locator = locator_around(projection, view, small, at_sea=at_sea)
-    images = () if tiles is None else fetch_tiles(tiles, projection, view, pixels)
-    below = [] if tiles else [_areas(ground, wide)]
-    thin = [] if tiles else [_thin(ground, wide / pixels)]
-    above = [] if tiles else [_shores(ground, wide / pixels, _AROUND * wide)]
-    seen, remarks = _grown(view) if beyond else _framed(view), []
-    source = _source(thin, seen) if tiles is None else f"{source_of_tiles(tiles)}. {_source([], seen)}"
+    below, thin = [_areas(ground)], _thin(ground, wide / pixels)
+    above = [_shores(ground, wide / pixels, _AROUND * wide)]
+    # The frame of a page may have another shape than the view; that of a figure is never much higher or wider.
+    source = _source(thin, view.square((_AROUND if beyond else 0.53) * wide))
+    remarks = []
     if basemap is not None:
-        own = read_basemap(basemap, projection, _grown(view))
+        own = read_basemap(basemap, projection, view.square(_AROUND * wide))
         fill, line, dots = Style("basemap", 0.6, 0.9, 0.25), Style("basemap", 1.1), Style("basemap", 3.0)
         below.append(Group("base map: areas", "ground", (Shape("fill", tuple(rings_of(own.areas)), fill),)))
         above.append(Group("base map", "ground", (Shape("line", lines_of(own.lines), line), *_dots(own.points, dots))))
         source = f"Base map: {Path(basemap).name}. {source}"
         remarks += [own.remark] if own.remark else []
-    labels = () if tiles else _labels(ground, view, wide / pixels)
-    ocean = ocean_at(projection.lon, projection.lat) if at_sea and not tiles else ""
-    return Backdrop(
-        (*below, *thin), tuple(above), labels, ocean, graticules, locator, images, where, source, tuple(remarks)
-    )  # fmt: skip
+    labels = _labels(ground, view, wide / pixels)
+    ocean = ocean_at(projection.lon, projection.lat) if at_sea else ""
+    return Backdrop((*below, thin), tuple(above), labels, ocean, graticules, locator, where, source, tuple(remarks))
 
 
 @functools.lru_cache(maxsize=8)
@@ -125,16 +115,11 @@ def _ground(lon: float, lat: float, reach: float, beyond: bool, details: float =
     return ground_around(to_map, lon, lat, reach, beyond=beyond, farthest=_BEYOND * reach, details=details)
 
 
-def _grown(view: Box) -> Box:
-    """Return the part of the map that may be visible around a view in a frame of another shape."""
-    x, y = view.middle
-    half = _AROUND * max(view.width, view.height)
-    return Box(x - half, y - half, x + half, y + half)
-
-
-def _areas(ground: Ground, wide: float) -> Group:
+def _areas(ground: Ground) -> Group:
     # A thin edge of the same colour closes the gaps between neighbouring pieces.
-    land = tuple(Shape("fill", tuple(rings_of(some)), Style("land", 0.8, 1.0, 1.0)) for some in _patches(ground.land))
+    land = tuple(
+        Shape("fill", tuple(rings_of(patch)), Style("land", 0.8, 1.0, 1.0)) for patch in _patches(ground.land)
+    )
     water = Shape("fill", tuple(rings_of(ground.water)), Style("sea", 0.6, 1.0, 1.0))
     return Group("land and water", "ground", (*land, water))
 
@@ -151,18 +136,11 @@ def _patches(shapes: Any) -> list[Any]:
     return [shapes[size == each] for each in np.unique(size)]
 
 
-def _framed(view: Box) -> Box:
-    """Return the part of the map that a figure shows: its frame is never much higher or wider than the view."""
-    x, y = view.middle
-    half = 0.53 * max(view.width, view.height)
-    return Box(x - half, y - half, x + half, y + half)
-
-
-def _source(drawn: Sequence[Group], seen: Box) -> str:
+def _source(thin: Group, seen: Box) -> str:
     """Return the credits that a map has to show for its ground; roads are credited only where some are drawn."""
     import shapely
 
-    lines = [part for group in drawn for shape in group.shapes if shape.style.colour == "road" for part in shape.parts]
+    lines = [part for shape in thin.shapes if shape.style.colour == "road" for part in shape.parts]
     box = shapely.box(seen.west, seen.south, seen.east, seen.north)
     roads = any(shapely.LineString(line).intersects(box) for line in lines)
     return f"{_ROADS if roads else ''}{_SOURCE}"
@@ -172,15 +150,15 @@ def _thin(ground: Ground, pixel: float) -> Group:
     """Return the lines that are drawn below areas of data: rivers, roads, borders of states and provinces."""
     shapes = []
     for name, styles in _LINES.items():
-        found: Lines = getattr(ground, name)
+        lines: Lines = getattr(ground, name)
         if pixel > _COARSEST.get(name, np.inf) or (name == "borders" and pixel < _SHARPEST_BORDERS):
             continue
-        ranks = np.minimum(found.ranks, len(styles) - 1)
+        ranks = np.minimum(lines.ranks, len(styles) - 1)
         # The most important come last, above the others.
         for rank in range(len(styles) - 1, -1, -1):
             if (name, rank) != _COUNTRY:
-                chosen = found.shapes[ranks == rank]
-                shapes += [Shape("line", lines_of(some), styles[rank]) for some in _patches(chosen)]
+                chosen = lines.shapes[ranks == rank]
+                shapes += [Shape("line", lines_of(patch), styles[rank]) for patch in _patches(chosen)]
     return Group("rivers, roads and borders", "ground", tuple(shapes))
 
 
@@ -189,7 +167,7 @@ def _shores(ground: Ground, pixel: float, reach: float) -> Group:
     import shapely
 
     country = ground.borders.shapes[(ground.borders.ranks == 0) & (pixel >= _SHARPEST_BORDERS)]
-    shapes = [Shape("line", lines_of(some), _LINES["borders"][0]) for some in _patches(country)]
+    shapes = [Shape("line", lines_of(patch), _LINES["borders"][0]) for patch in _patches(country)]
     # The edges at which land was cut into pieces are no coasts.
     inner = 0.999 * reach
     whole = shapely.union_all(shapely.make_valid(shapely.clip_by_rect(ground.land, -reach, -reach, reach, reach)))

@@ -34,14 +34,14 @@ def limits_of(least: float, most: float) -> list[float]:
     ([1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 10.0, 100.0, 1000.0])
     """
     low, high = math.floor(math.log10(least) - 1e-9), math.ceil(math.log10(most) + 1e-9)
-    found: list[float] = []
+    limits: list[float] = []
     for steps in _STEPS:
         rounds = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
         first = max([limit for limit in rounds if limit <= least * (1 + 1e-9)], default=rounds[0])
-        found = [limit for limit in rounds if first <= limit <= most * (1 + 1e-9)]
-        if len(found) <= SHADES:
-            return found
-    return found[:: -(-len(found) // SHADES)]
+        limits = [limit for limit in rounds if first <= limit <= most * (1 + 1e-9)]
+        if len(limits) <= SHADES:
+            return limits
+    return limits[:: -(-len(limits) // SHADES)]
 
 
 def classes_of(

@@ -13,12 +13,20 @@ from geoveil.report.arcs import arcs_of
 from geoveil.report.backdrop import Backdrop, backdrop
 from geoveil.report.classes import classes_of, hexagons
 from geoveil.report.formatting import between, lengths, round_below
-from geoveil.report.labelling import without_overlaps
+from geoveil.report.labelling import (
+    Choice,
+    Frame,
+    Obstacles,
+    around,
+    frames_of,
+    free_corner,
+    place_labels,
+    without_overlaps,
+)
 from geoveil.report.layers import FAINTEST, Floats, Layer
 from geoveil.report.map_projection import Box, Projection, view_of
 from geoveil.report.outlines import rings_of, split
 from geoveil.report.palette import PERSONS, ink, person, shade
-from geoveil.report.placing import Choice, Frame, Obstacles, around, frames_of, free_corner, place_labels
 from geoveil.report.scene import Group, Key, Label, Scene, Shape, Style
 from geoveil.words import counted, metres
 
@@ -53,7 +61,6 @@ def compose(
     pixels: float = 900.0,
     beyond: bool = True,
     basemap: str | None = None,
-    tiles: str | None = None,
 ) -> Scene | None:
     """Return the scene that shows some layers; None if none of their points can be drawn.
 
@@ -67,8 +74,6 @@ def compose(
         Whether the map has ground far outside of the first view, for a reader who zooms out.
     basemap : str, optional
         The path of the user's own base map.
-    tiles : str, optional
-        The address of map tiles, with {z}, {x} and {y}; they are fetched now and become part of the scene.
 
     Examples
     --------
@@ -83,7 +88,7 @@ def compose(
     if not any(np.isfinite(layer.places).all(axis=1).any() for layer in layers):
         return None
     projection, view = view_of(layers)
-    ground = backdrop(projection, view, pixels=pixels, beyond=beyond, basemap=basemap, tiles=tiles)
+    ground = backdrop(projection, view, pixels=pixels, beyond=beyond, basemap=basemap)
     tracked = any(layer.role == "released" and layer.persons is not None for layer in layers)
     plan = _Plan(projection, view, pixels, [(label.x, label.y) for label in ground.labels[:_NAMES]], tracked)
     drawn = [plan.group(layer) for layer in layers]
@@ -101,12 +106,9 @@ def compose(
         locator = replace(locator, corner=free_corner(data, view))
     frames = frames_of(view, pixels, page=beyond, located=None if locator is None else locator.corner)
     labels = without_overlaps(_placed(own, ground, view, plan.obstacles, frames))
-    said = ["The map is true to scale at its middle."] if max(view.width, view.height) > 3e6 else []
+    said = ["The map is true to scale at its middle."] if view.side > 3e6 else []
     remarks = (ground.where, *ground.remarks, *plan.remarks, *said)
-    return Scene(
-        projection, view, together, labels, ground.graticules, locator, ground.tiles, ground.where,
-        ground.source, remarks,
-    )  # fmt: skip
+    return Scene(projection, view, together, labels, ground.graticules, locator, ground.where, ground.source, remarks)
 
 
 def _with_positions(choice: Choice, position: Callable[[int], int]) -> Choice:
@@ -159,7 +161,7 @@ class _Plan:
     @property
     def pixel(self) -> float:
         """Metres in a pixel."""
-        return max(self.view.width, self.view.height) / self.pixels
+        return self.view.side / self.pixels
 
     def _owner(self) -> int:
         """Return a new number that identifies data with its own label."""
@@ -306,7 +308,7 @@ class _Plan:
     def _circles(self, layer: Layer, flat: Floats, whose: Sequence[Owned]) -> tuple[list[Shape], list[Key]]:
         """Return the 95% circles of a layer: all of them for few points, else that nearest to the middle of the view.
 
-        The other circles of up to `SOME` points are shown on demand.
+        The other circles of up to `SOME` points are example on demand.
         """
         if layer.radius is None or not any(rows.any() for _, _, rows in whose):
             return [], []
@@ -314,29 +316,29 @@ class _Plan:
         every = np.column_stack([flat, radius])
         known = np.any([rows for _, _, rows in whose], axis=0)
         few = known.sum() <= FEW and layer.kind != "lines"
-        found = []
+        drawn = []
         if not few:
             away = np.where(known, np.hypot(*(np.nan_to_num(flat) - self.view.middle).T), np.inf)
-            shown = np.arange(len(flat)) == away.argmin()
+            example = np.arange(len(flat)) == away.argmin()
         for colour, _, rows in whose:
-            chosen = rows if few else rows & shown
+            chosen = rows if few else rows & example
             if chosen.any():
-                found.append(Shape("circles", (every[chosen],), Style(colour, 1.5, 1.0, 0.1)))
+                drawn.append(Shape("circles", (every[chosen],), Style(colour, 1.5, 1.0, 0.1)))
             if not few and known.sum() <= SOME:
-                found.append(Shape("circles", (every[rows],), Style(colour, 1.0, 0.3), on_demand=True))
-        first = next(shape.style for shape in found if not shape.on_demand)
+                drawn.append(Shape("circles", (every[rows],), Style(colour, 1.0, 0.3), on_demand=True))
+        first = next(shape.style for shape in drawn if not shape.on_demand)
         style = replace(first, colour="text") if few and len(whose) > 1 else first
         size = f"radius {lengths(radius[known])}"
         said = f"95% of true locations lie within {'their' if few else 'such a'} circle: {size}"
         if known.sum() == 1:
             said = f"the true location lies within this circle with probability 95%: {size}"
-        return found, [Key("circles", style, said)]
+        return drawn, [Key("circles", style, said)]
 
     def _density(self, layer: Layer, flat: Floats) -> tuple[list[Shape], list[Key]]:
         """Return points as hexagons, shaded by the number of points in each."""
         import shapely
 
-        width = round_below(max(self.view.width, self.view.height) / _ACROSS * (self.pixels / 900) ** -0.5)
+        width = round_below(self.view.side / _ACROSS * (self.pixels / 900) ** -0.5)
         around = np.array([self.view.width, self.view.height]) * 1.5
         near = (np.abs(flat - self.view.middle) <= around).all(axis=1)
         if not near.all():
@@ -374,11 +376,11 @@ class _Plan:
 
     def _shaded(self, classes: Iterator[tuple[int, float, float, object]], said: str) -> tuple[list[Shape], list[Key]]:
         shapes, keys = [], [Key("fill", Style("text"), said)]
-        found = list(classes)
-        for number, low, high, cells in found:
+        shades = list(classes)
+        for number, low, high, cells in shades:
             style = Style(shade(number), fill=1.0)
             shapes.append(Shape("fill", tuple(rings_of(cells)), style))
-            keys.append(Key("fill", style, between(low, high, last=cells is found[-1][-1])))
+            keys.append(Key("fill", style, between(low, high, last=cells is shades[-1][-1])))
         return shapes, keys
 
     def _grid(self, layer: Layer, flat: Floats, known: NDArray[np.bool_]) -> tuple[list[Shape], list[Key]]:
@@ -467,7 +469,7 @@ class _Plan:
         for ring, reach in zip(rings, reaches, strict=True):
             body = shapely.make_valid(shapely.Polygon(ring)) if len(ring) > 2 else shapely.MultiPoint(ring).convex_hull
             # Simplifying drops vertices on straight edges; its tolerance is far below what can be seen.
-            body = shapely.simplify(body, max(self.view.width, self.view.height) * 1e-5)
+            body = shapely.simplify(body, self.view.side * 1e-5)
             bands += [body.buffer(reach, **shape), body.buffer(-reach, **shape)]
         return tuple(rings_of(bands))
 

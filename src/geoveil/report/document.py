@@ -73,9 +73,6 @@ class Report:
         Sentences to show below the map.
     basemap : str, optional
         The path of the user's own base map, which is drawn in quiet greys.
-    tiles : str, optional
-        The address of map tiles, with {z}, {x} and {y}. They are fetched when the report is written, which tells their
-        server the area of the map, the address of this computer and the time.
     width : float, optional
         The width of a figure in millimetres; 180 by default.
     """
@@ -87,7 +84,6 @@ class Report:
     balances: tuple[Balance, ...] = field(default=())
     remarks: tuple[str, ...] = field(default=())
     basemap: str | None = None
-    tiles: str | None = None
     width: float | None = None
 
     @property

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,11 @@ from geoveil.errors import InvalidData
 from geoveil.report.composing import compose
 from geoveil.report.document import Report
 from geoveil.report.formatting import WARNING, round_below, with_units
-from geoveil.report.labelling import anchor_of, font_of, text_box_of
+from geoveil.report.labelling import anchor_of, fits, font_of, moved, text_box_of
 from geoveil.report.layers import Floats
 from geoveil.report.palette import LIGHT
 from geoveil.report.plain_words import summary
-from geoveil.report.scene import Key, Label, Locator, Scene, Shape, Style
+from geoveil.report.scene import Key, Label, Locator, Scene, Shape
 from geoveil.words import metres
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def draw(path: Path, report: Report) -> None:
     from matplotlib.figure import Figure
 
     width = (report.width or WIDTH) / _MM
-    scene = compose(report.layers, pixels=width, beyond=False, basemap=report.basemap, tiles=report.tiles)
+    scene = compose(report.layers, pixels=width, beyond=False, basemap=report.basemap)
     if scene is None:
         raise InvalidData("report", report.title, "one with a location on a map", "Use a path that ends in .html.")
     title = textwrap.wrap(report.title, int(width // 9.5), max_lines=2, placeholder=" …")
@@ -69,29 +68,29 @@ def draw(path: Path, report: Report) -> None:
     height = top + map_height + below
     with matplotlib.rc_context({**_EMBEDDED, "font.size": 12 * _POINT}):
         figure = Figure(figsize=(width / 96, height / 96))
-        how: dict[str, Any]
-        y = 1.0
+
+        def write(x: float, y: float, text: str, size: float, **style: Any) -> None:
+            """Write a line at pixels from the left and from the bottom."""
+            figure.text(x / width, y / height, text, size=size * _POINT, parse_math=False, **style)
+
+        y = height
         for line in warnings:
             banner = {"facecolor": _WARN, "edgecolor": _WARN, "pad": 3.5}
-            how = {"color": "w", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
-            figure.text(0.5, y - 14 / height, line, size=13 * _POINT, bbox=banner, **how)
-            y -= 26 / height
+            write(width / 2, y - 14, line, 13, color="w", weight="bold", ha="center", va="center", bbox=banner)
+            y -= 26
         for line in title:
-            figure.text(
-                8 / width, y - 20 / height, line, color=_TEXT, size=17 * _POINT, weight="bold", parse_math=False
-            )
-            y -= 20 / height
+            write(8, y - 20, line, 17, color=_TEXT, weight="bold")
+            y -= 20
         for line in said:
-            figure.text(8 / width, y - 18 / height, line, color=_QUIET, size=12 * _POINT, parse_math=False)
-            y -= 15.5 / height
+            write(8, y - 18, line, 12, color=_QUIET)
+            y -= 15.5
         axes = figure.add_axes((44 / width, below / height, map_width / width, map_height / height))
         draw_scene(axes, scene)
         corner = (2 / width, (4 + 12 * len(source)) / height)
         legend_of(figure, handles, columns=across, loc="lower left", bbox_to_anchor=corner, borderaxespad=0.0)
         # The licences of the ground require the credits: they are never cut off.
         for at, line in enumerate(reversed(source)):
-            how = {"color": _QUIET, "size": 9 * _POINT, "ha": "right", "parse_math": False}
-            figure.text(1 - 6 / width, (4 + 12 * at) / height, line, **how)
+            write(width - 6, 4 + 12 * at, line, 9, color=_QUIET, ha="right")
         # Without a date, equal reports give equal files.
         metadata: dict[str, Any] = {"Title": (f"{WARNING} " if report.shows_truth else "") + report.title}
         ending = path.suffix.lower()
@@ -127,26 +126,24 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Move | None = None) -> None:
     axes.set_aspect(float(across / wide * high / up), adjustable="box")
     for spine in axes.spines.values():
         spine.set(color="#8b979f", linewidth=0.6)
-    for tile in scene.tiles:
-        _draw_tile(axes, tile.image, tile.matrix, move)
     for number, group in enumerate(scene.groups, 1):
         for at, shape in enumerate(group.shapes):
             if not shape.on_demand:
                 _draw_shape(axes, shape, move, pixel, 1 + 1e-2 * number + 1e-5 * at)
     _draw_graticule(axes, scene, move, pixel, box, 1 + 1e-2 * scene.ground + 9e-3)
-    located = scene.locator is not None and wide >= _ROOM
-    taken = [(0.0, 0.0, 150.0, 62.0)]
-    if located:
-        assert scene.locator is not None
-        left, low = _locator_at(scene.locator, wide, high)
-        taken.append((left - 6, low - 6, left + _LOCATOR + 6, low + _LOCATOR + 6))
+    frame = (box[0] / pixel, box[1] / pixel, box[2] / pixel, box[3] / pixel)
+    taken = [(frame[0], frame[1], frame[0] + 150, frame[1] + 62)]
+    if scene.locator is not None and wide >= _ROOM:
+        left, low = _draw_locator(axes, scene.locator, wide, high)
+        west, south = frame[0] + left, frame[1] + low
+        taken.append((west - 6, south - 6, west + _LOCATOR + 6, south + _LOCATOR + 6))
     for label in scene.labels:
-        if label.finest <= pixel <= label.coarsest:
-            _draw_label(axes, label, move, pixel, box, taken)
+        # A place name of the ground that would be cut off or covered is left out.
+        text = moved(text_box_of(label), label, pixel)
+        seen = box[0] <= label.x <= box[2] and box[1] <= label.y <= box[3]
+        if label.finest <= pixel <= label.coarsest and seen and (label.group >= 0 or fits(text, frame, taken, room=2)):
+            _write_label(axes, label, move)
     _draw_scale_bar(axes, move, pixel, box)
-    if located:
-        assert scene.locator is not None
-        _draw_locator(axes, scene.locator, wide, high)
 
 
 def draw_credit(axes: Axes, scene: Scene) -> None:
@@ -156,22 +153,10 @@ def draw_credit(axes: Axes, scene: Scene) -> None:
     axes.annotate(text, (1.0, 0.0), (3.0, 0.0), "axes fraction", textcoords="offset points", **how)
 
 
-def _draw_tile(axes: Axes, image: bytes, matrix: tuple[float, ...], move: Move) -> None:
-    from matplotlib.transforms import Affine2D
-    from PIL import Image
-
-    a, b, c, d, e, f = matrix
-    start, east, south = move(np.array([[e, -f], [e + a, -f - b], [e + c, -f - d]]))
-    moved = Affine2D.from_values(*(east - start), *(south - start), *start)
-    # A tile is the unit square, with y to the south.
-    picture = np.asarray(Image.open(io.BytesIO(image)).convert("RGB"))
-    drawn = axes.imshow(picture, extent=(0, 1, 1, 0), interpolation="bilinear", aspect="auto", zorder=0)
-    drawn.set_transform(moved + axes.transData)
-
-
 def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float, level: float) -> None:
     """Draw a shape above all shapes of lower levels, whichever matplotlib artist draws it."""
     from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
 
     style, hue = shape.style, LIGHT[shape.style.colour]
     if shape.form == "dots":
@@ -184,19 +169,23 @@ def _draw_shape(axes: Axes, shape: Shape, move: Move, pixel: float, level: float
             how = {"color": hue, "alpha": style.opacity, "markeredgewidth": 0, "linestyle": "", "zorder": level}
             axes.plot(*move(np.array([[x, y]])).T, marker=marker, markersize=style.width * _POINT, **how)
     elif shape.form in ("fill", "circles"):
-        rings = _rings(shape)
-        if rings:
-            axes.add_patch(_patch([move(ring) for ring in rings], style)).set_zorder(level)
+        # One patch has all outlines, so that holes are not filled.
+        if rings := _rings(shape):
+            dash: Any = (0, style.dash) if style.dash else "solid"
+            outline = to_rgba(hue, style.opacity) if style.width else "none"
+            how = {"facecolor": to_rgba(hue, style.fill), "edgecolor": outline, "linewidth": style.width * _POINT}
+            axes.add_patch(_patch(map(move, rings), closed=True, linestyle=dash, zorder=level, **how))
     else:
         lines = [move(part) for part in shape.parts]
         width = style.metres / pixel if style.metres else style.width
-        dash: Any = (0, tuple(length / max(width, 1) for length in style.dash)) if style.dash else "solid"
+        dash = (0, tuple(length / max(width, 1) for length in style.dash)) if style.dash else "solid"
         how = {"capstyle": "butt" if style.dash else "round", "joinstyle": "round", "zorder": level}
         if style.halo:
             bright: dict[str, Any] = {"colors": LIGHT["halo"], "linewidths": (width + 2) * _POINT, "alpha": 0.9}
             axes.add_collection(LineCollection(lines, **bright, **how))
         # One path is one stroke: where a line crosses itself it does not become darker.
-        axes.add_patch(_stroke(lines, hue, width * _POINT, style.opacity, dash, how))
+        how |= {"edgecolor": hue, "linewidth": width * _POINT, "alpha": style.opacity, "linestyle": dash}
+        axes.add_patch(_patch(lines, closed=False, fill=False, **how))
 
 
 def _rings(shape: Shape) -> Sequence[Floats]:
@@ -207,26 +196,13 @@ def _rings(shape: Shape) -> Sequence[Floats]:
     return [np.array([x, y]) + r * around for x, y, r in np.concatenate(shape.parts)]
 
 
-def _patch(rings: Sequence[Floats], style: Style) -> PathPatch:
-    """Return outlines as one patch of matplotlib, in which holes are not filled."""
-    from matplotlib.colors import to_rgba
+def _patch(parts: Iterable[Floats], *, closed: bool, **style: Any) -> PathPatch:
+    """Return rings or lines as one patch of matplotlib."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
-    hue = LIGHT[style.colour]
-    whole = Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
-    edge = to_rgba(hue, style.opacity) if style.width else "none"
-    dash: Any = (0, style.dash) if style.dash else "solid"
-    how: dict[str, Any] = {"linewidth": style.width * _POINT, "linestyle": dash, "joinstyle": "round"}
-    return PathPatch(whole, facecolor=to_rgba(hue, style.fill), edgecolor=edge, **how)
-
-
-def _stroke(lines: Sequence[Floats], hue: str, width: float, opacity: float, dash: Any, how: Any) -> PathPatch:
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Outline
-
-    whole = Outline.make_compound_path(*map(Outline, lines)) if lines else Outline(np.empty((0, 2)))
-    return PathPatch(whole, fill=False, edgecolor=hue, linewidth=width, alpha=opacity, linestyle=dash, **how)
+    outlines = [Outline(part, closed=closed) for part in parts] or [Outline(np.empty((0, 2)))]
+    return PathPatch(Outline.make_compound_path(*outlines), **{"joinstyle": "round", **style})
 
 
 def _draw_graticule(axes: Axes, scene: Scene, move: Move, pixel: float, box: Sequence[float], level: float) -> None:
@@ -261,12 +237,12 @@ def _spaced(ticks: Sequence[tuple[str, float]], long: float) -> list[tuple[str, 
     >>> _spaced([("12° N", 4.0), ("13° N", 100.0), ("14° N", 120.0)], 300.0)
     [('13° N', 100.0)]
     """
-    found: list[tuple[str, float]] = []
+    kept: list[tuple[str, float]] = []
     for name, at in sorted(ticks, key=lambda tick: tick[1]):
         half = 3.2 * len(name)
-        if half <= at <= long - half and (not found or at - found[-1][1] > 2 * half + 8):
-            found.append((name, at))
-    return found or sorted(ticks, key=lambda tick: abs(tick[1] - long / 2))[:1]
+        if half <= at <= long - half and (not kept or at - kept[-1][1] > 2 * half + 8):
+            kept.append((name, at))
+    return kept or sorted(ticks, key=lambda tick: abs(tick[1] - long / 2))[:1]
 
 
 def crossing(line: Floats, at: int, edge: float) -> float | None:
@@ -283,7 +259,6 @@ def crossing(line: Floats, at: int, edge: float) -> float | None:
 
     Examples
     --------
-    >>> import numpy as np
     >>> crossing(np.array([[0.0, 0.0], [10.0, 20.0]]), 1, 10.0)
     5.0
     """
@@ -294,20 +269,6 @@ def crossing(line: Floats, at: int, edge: float) -> float | None:
     i = int(found[0])
     share = 0.0 if off[i] == off[i + 1] else off[i] / (off[i] - off[i + 1])
     return float(line[i, 1 - at] + share * (line[i + 1, 1 - at] - line[i, 1 - at]))
-
-
-def _draw_label(
-    axes: Axes, label: Label, move: Move, pixel: float, box: Sequence[float], taken: Sequence[tuple[float, ...]]
-) -> None:
-    """Draw a label; leave out a place name of the ground that would be cut off or covered."""
-    west, south, east, north = text_box_of(label)
-    x, y = (label.x - box[0]) / pixel, (label.y - box[1]) / pixel
-    wide, high = (box[2] - box[0]) / pixel, (box[3] - box[1]) / pixel
-    inside = x + west > 2 and x + east < wide - 2 and y + south > 2 and y + north < high - 2
-    free = not any(x + east > b[0] and x + west < b[2] and y + north > b[1] and y + south < b[3] for b in taken)
-    if not (0 <= x <= wide and 0 <= y <= high) or (label.group < 0 and not (inside and free)):
-        return
-    _write_label(axes, label, move)
 
 
 def _write_label(axes: Axes, label: Label, move: Move, scale: float = 1.0) -> None:
@@ -349,15 +310,11 @@ def _draw_scale_bar(axes: Axes, move: Move, pixel: float, box: Sequence[float]) 
     axes.fill(*move(arrow).T, color=_TEXT, linewidth=0.3, zorder=4)
 
 
-def _locator_at(locator: Locator, wide: float, high: float) -> tuple[float, float]:
-    """Return the pixels from the left and from the bottom at which the small map begins."""
-    left = wide - _LOCATOR - 8 if locator.corner.endswith("east") else 8.0
-    return left, high - _LOCATOR - 8 if locator.corner.startswith("north") else 8.0
-
-
-def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> None:
+def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> tuple[float, float]:
+    """Draw the small map into its corner; return the pixels from the left and from the bottom at which it begins."""
     side = _LOCATOR
-    left, low = _locator_at(locator, wide, high)
+    left = wide - side - 8 if locator.corner.endswith("east") else 8.0
+    low = high - side - 8 if locator.corner.startswith("north") else 8.0
     inset = axes.inset_axes((left / wide, low / high, side / wide, side / high))
     inset.set(xlim=(-locator.half, locator.half), ylim=(-locator.half, locator.half), xticks=[], yticks=[])
     inset.set(facecolor=LIGHT["sea"])
@@ -368,6 +325,7 @@ def _draw_locator(axes: Axes, locator: Locator, wide: float, high: float) -> Non
         _draw_shape(inset, shape, lambda flat: flat, 2 * locator.half / side, 1 + number / 1000)
     for label in locator.labels:
         _write_label(inset, label, lambda flat: flat, side / 120)
+    return left, low
 
 
 def handles_of(scene: Scene, letters: int) -> list[Artist]:
@@ -383,7 +341,7 @@ def _handle(key: Key, truth: bool, letters: int) -> Artist:
     style, hue = key.style, LIGHT[key.style.colour]
     text = "\n".join(textwrap.wrap(with_units(f"TRUE: {key.text}" if truth else key.text), letters))
     dash: Any = (0, tuple(length / max(style.width, 1) for length in style.dash)) if style.dash else "solid"
-    if not (style.width or style.fill):
+    if not key.visible:
         return Line2D([], [], linestyle="", label=text)
     if key.form == "line":
         width = style.width * _POINT

@@ -1,19 +1,16 @@
-"""Meridians and parallels for all scales at which a reader may see a map."""
+"""Meridians and parallels at round numbers of degrees, for all scales at which a reader may see a map."""
 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Iterator
 
-from geoveil.report.ground import graticule_around
-from geoveil.report.layers import Floats
+import numpy as np
+
 from geoveil.report.map_projection import Box, Projection
-from geoveil.report.scene import Graticule
+from geoveil.report.scene import Graduated, Graticule
 
-__all__ = ["graticules_of"]
-
-#: Lines with their texts at the frame.
-Lines: TypeAlias = tuple[tuple[str, Floats], ...]
+__all__ = ["graticules_of", "meridians_of", "parallels_of"]
 
 #: The spacings of lines in degrees: whole numbers of degrees, minutes and seconds.
 _STEPS = (30.0, 15.0, 10.0, 5.0, 2.0, 1.0, *(n / 60 for n in (30, 15, 10, 5, 2, 1)), *(n / 3600 for n in (30, 15, 5)))
@@ -21,16 +18,16 @@ _STEPS = (30.0, 15.0, 10.0, 5.0, 2.0, 1.0, *(n / 60 for n in (30, 15, 10, 5, 2, 
 _APART, _DEGREE = 170.0, 111_195.0
 #: The largest spacing of meridians on the map, as a multiple of that of parallels.
 _WIDER = 1.55
-#: The largest error of a line, in pixels, that cannot be seen.
-_UNSEEN = 0.3
+#: The number of vertices of a line before it is simplified, and the largest error in pixels that cannot be seen.
+_CORNERS, _UNSEEN = 33, 0.3
 #: How much finer and coarser than the first view lines are prepared for, and half the side in pixels that they cover.
 _FINER, _COARSER, _COVERED = 6.0, 60.0, 1100.0
 #: The largest distance of a line from the middle, in metres.
 _FARTHEST = 9e6
 
 
-def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bool) -> tuple[Graticule, ...]:
-    """Return the meridians and parallels of a map, those for the widest view first.
+def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bool) -> Iterator[Graticule]:
+    """Yield the meridians and parallels of a map, those for the widest view first.
 
     Parameters
     ----------
@@ -43,30 +40,27 @@ def graticules_of(projection: Projection, view: Box, pixel: float, *, beyond: bo
 
     Examples
     --------
-    >>> oslo = graticules_of(Projection(10.75, 59.91), Box(-9e3, -6e3, 9e3, 6e3), 20.0, beyond=False)
-    >>> [name for name, _ in oslo[0].parallels][3:8]
+    >>> oslo = next(graticules_of(Projection(10.75, 59.91), Box(-9e3, -6e3, 9e3, 6e3), 20.0, beyond=False))
+    >>> [name for name, _ in oslo.parallels][3:8]
     ['59° 50′ N', '59° 52′ N', '59° 54′ N', '59° 56′ N', '59° 58′ N']
     """
     finest = [_DEGREE * step / _APART for step in _STEPS]
-    coarsest = [math.inf, *finest[:-1]]
     near, far = (pixel / _FINER, pixel * _COARSER) if beyond else (pixel / 1.5, pixel * 1.5)
     # Meridians are closer to each other than parallels.
     narrow = max(math.cos(math.radians(projection.lat)), 0.05)
-    found = []
-    for step, low, high in zip(_STEPS, finest, coarsest, strict=True):
+    for step, low, high in zip(_STEPS, finest, [math.inf, *finest[:-1]], strict=True):
         if not (low <= far and high > near):
             continue
         # Closer views are parts of the first one.
-        box = _grown(view, min(high, far) * _COVERED if beyond and high > pixel else 0.0, 0.75 if beyond else 1.1)
+        least = min(high, far) * _COVERED if beyond and high > pixel else 0.0
+        box = view.square(min(max((0.75 if beyond else 1.1) * view.side, least), _FARTHEST))
         # Even the narrow frame of a phone has to show a meridian.
         wider = max(each for each in (*_STEPS, 60.0) if each <= max(_WIDER * step / narrow, _STEPS[-1]))
-        meridians, _ = graticule_around(projection, box, wider)
-        _, parallels = graticule_around(projection, box, step)
-        found.append(Graticule(_simple(meridians, low), _simple(parallels, low), low, high))
-    return tuple(found)
+        meridians, parallels = meridians_of(projection, box, wider, step), parallels_of(projection, box, step)
+        yield Graticule(_simple(meridians, low), _simple(parallels, low), low, high)
 
 
-def _simple(lines: Lines, pixel: float) -> Lines:
+def _simple(lines: Graduated, pixel: float) -> Graduated:
     """Return lines without corners that cannot be seen at the finest scale at which the lines are shown."""
     import shapely
 
@@ -76,8 +70,48 @@ def _simple(lines: Lines, pixel: float) -> Lines:
     )
 
 
-def _grown(view: Box, least: float, share: float) -> Box:
-    """Return a square around a view that is somewhat larger, with half a side of at least `least` metres."""
-    x, y = view.middle
-    half = min(max(share * max(view.width, view.height), least), _FARTHEST)
-    return Box(x - half, y - half, x + half, y + half)
+def meridians_of(projection: Projection, box: Box, step: float, end: float) -> Graduated:
+    """Return the meridians that cross a box of a map, with their names.
+
+    They end `end` degrees before the poles, where they would run together.
+
+    Examples
+    --------
+    >>> [name for name, _ in meridians_of(Projection(180.0, -17.0), Box(-1e5, -1e5, 1e5, 1e5), 0.5, 0.5)]
+    ['179° 30′ E', '180°', '179° 30′ W']
+    """
+    west, south, east, north = projection.degrees_of(box)
+    low, high = max(south, end - 90.0), min(north, 90.0 - end)
+    if low >= high:
+        return ()
+    lats = np.linspace(low, high, _CORNERS)
+    last = math.floor(east / step) - (east - west >= 360)
+    lons = [(at * step + 180) % 360 - 180 for at in range(math.ceil(west / step), last + 1)]
+    lines = (projection.to_map(np.column_stack([np.full(_CORNERS, lon), lats])) for lon in lons)
+    return tuple((_named(lon, "E", "W", step), line) for lon, line in zip(lons, lines, strict=True))
+
+
+def parallels_of(projection: Projection, box: Box, step: float) -> Graduated:
+    """Return the parallels that cross a box of a map, with their names.
+
+    Examples
+    --------
+    >>> [name for name, _ in parallels_of(Projection(180.0, -17.0), Box(-1e5, -1e5, 1e5, 1e5), 0.5)]
+    ['17° 30′ S', '17° S', '16° 30′ S']
+    """
+    west, south, east, north = projection.degrees_of(box)
+    lons = np.linspace(west, east, _CORNERS if east - west < 60 else 4 * _CORNERS)
+    lats = [at * step for at in range(math.ceil(south / step), math.floor(north / step) + 1) if abs(at * step) < 90]
+    lines = (projection.to_map(np.column_stack([lons, np.full(len(lons), lat)])) for lat in lats)
+    return tuple((_named(lat, "N", "S", step), line) for lat, line in zip(lats, lines, strict=True))
+
+
+def _named(degrees: float, positive: str, negative: str, step: float) -> str:
+    """Return an angle as text, with minutes and seconds as far as the step needs them."""
+    seconds = round(abs(degrees) * 3600)
+    parts = [f"{seconds // 3600}°"]
+    if step < 1:
+        parts += [f"{seconds // 60 % 60}′"] if seconds % 3600 else []
+        parts += [f"{seconds % 60}″"] if seconds % 60 else []
+    side = "" if seconds in (0, 180 * 3600) else positive if degrees > 0 else negative
+    return " ".join([*parts, side]).strip()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.report.ground import Ground
-from geoveil.report.labelling import box_of, text_box_of
+from geoveil.report.labelling import Bounds, box_of, fits, moved, text_box_of
 from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.oceans import ocean_at
@@ -51,7 +51,7 @@ def locator_around(
     """
     import shapely
 
-    wide = max(view.width, view.height)
+    wide = view.side
     half = float(np.clip(_VIEWS * wide, _NEAR, _FAR))
     if wide > half:
         return None
@@ -87,28 +87,27 @@ def _names(ground: Ground, half: float, pixel: float, middle: Floats, home: str,
     lands = _countries(ground, pixel)
     if home:
         lands.setdefault(home, shapely.Point(middle))
-    mark = shapely.Point(middle).buffer(9 * pixel)
-    found: list[Label] = []
-    boxes = [mark]
+    x, y = (middle / pixel).tolist()
+    placed: list[Label] = []
+    taken: list[Bounds] = [(x - 9, y - 9, x + 9, y + 9)]
     if ocean:
         tried = [
             Label(x * half, y * half, ocean, "water", "middle") for y in (-0.3, 0.3, -0.6, 0.6) for x in (0, -0.3)
         ]
         every = shapely.union_all(list(lands.values())) if lands else shapely.Point()
-        _add(tried, every, found, boxes, half, pixel)
+        _add(tried, every, placed, taken, half, pixel)
     # The country of the map comes first, then those that take most of the small map.
     for name in sorted(lands, key=lambda name: (name != home, -lands[name].area)):
-        if len(found) == _NAMES:
+        if len(placed) == _NAMES:
             break
         others = shapely.union_all([land for other, land in lands.items() if other != name])
         tried = _options(name, lands[name], half, pixel)
         if name == home and not ocean:
-            x, y = middle.tolist()
-            tried += [Label(x, y + 4 * up * pixel, name, "country", side) for up, side in _BESIDE]
-        if not _add(tried, others, found, boxes, half, pixel) and name == home:
+            tried += [Label(x * pixel, (y + 4 * up) * pixel, name, "country", side) for up, side in _BESIDE]
+        if not _add(tried, others, placed, taken, half, pixel) and name == home:
             # A small country is named even where its name crosses its borders.
-            _add(tried, others, found, boxes, half, pixel, abroad=0.75)
-    return tuple(found)
+            _add(tried, others, placed, taken, half, pixel, abroad=0.75)
+    return tuple(placed)
 
 
 def _countries(ground: Ground, pixel: float) -> dict[str, Any]:
@@ -131,10 +130,10 @@ def _countries(ground: Ground, pixel: float) -> dict[str, Any]:
     owner: dict[int, str] = {}
     for row, own in zip(at.tolist(), piece.tolist(), strict=True):
         owner.setdefault(own, _short(places.countries[row]))
-    found: dict[str, list[Any]] = {}
+    lands: dict[str, list[Any]] = {}
     for own, name in owner.items():
-        found.setdefault(name, []).append(pieces[own])
-    return {name: shapely.union_all(parts) for name, parts in found.items()}
+        lands.setdefault(name, []).append(pieces[own])
+    return {name: shapely.union_all(parts) for name, parts in lands.items()}
 
 
 def _short(country: str) -> str:
@@ -177,8 +176,8 @@ def _options(name: str, land: Any, half: float, pixel: float) -> list[Label]:
 def _add(
     tried: list[Label],
     others: Any,
-    found: list[Label],
-    boxes: list[Any],
+    placed: list[Label],
+    taken: list[Bounds],
     half: float,
     pixel: float,
     abroad: float = _ABROAD,
@@ -186,14 +185,13 @@ def _add(
     """Add the first label that is whole, covers no other and is not on others' land; return whether there is one."""
     import shapely
 
+    edge = half / pixel
     for label in tried:
-        at = np.tile([label.x, label.y], 2)
-        text = shapely.box(*(np.array(text_box_of(label)) * pixel + at))
-        whole = np.abs(shapely.bounds(text)).max() < half - 2 * pixel
-        if not whole or any(shapely.intersects(text, box) for box in boxes):
-            continue
-        if shapely.area(shapely.intersection(text, others)) <= abroad * shapely.area(text):
-            found.append(label)
-            boxes.append(shapely.box(*(np.array(box_of(label)) * pixel + at)))
-            return True
+        text = moved(text_box_of(label), label, pixel)
+        if fits(text, (-edge, -edge, edge, edge), taken, room=2):
+            area = shapely.box(*(side * pixel for side in text))
+            if shapely.area(shapely.intersection(area, others)) <= abroad * shapely.area(area):
+                placed.append(label)
+                taken.append(moved(box_of(label), label, pixel))
+                return True
     return False

@@ -31,7 +31,6 @@ class Projection:
 
     Examples
     --------
-    >>> import numpy as np
     >>> fiji = Projection(179.9, -17.0)
     >>> fiji.to_map(np.array([[179.9, -17.0], [-179.9, -17.0]])).round().tolist()
     [[0.0, 0.0], [21297.0, -11.0]]
@@ -57,8 +56,22 @@ class Projection:
         return float(lon), float(lat)
 
     def all_to_degrees(self, flat: Floats) -> Floats:
-        """Return the longitudes and latitudes of (n, 2) points of the map."""
-        return np.column_stack(self._transformer.transform(flat[:, 0], flat[:, 1], direction="INVERSE"))
+        """Return the longitudes, within 180 degrees of the middle, and the latitudes of (n, 2) points of the map."""
+        lon, lat = self._transformer.transform(flat[:, 0], flat[:, 1], direction="INVERSE")
+        return np.column_stack([self.lon + (lon - self.lon + 180) % 360 - 180, lat])
+
+    def degrees_of(self, box: Box) -> tuple[float, float, float, float]:
+        """Return west, south, east and north of a box in degrees; longitudes may exceed 180, or go around a pole."""
+        import shapely
+
+        west, south, east, north = box.west, box.south, box.east, box.north
+        edge = shapely.segmentize(shapely.box(west, south, east, north).exterior, box.side / 32)
+        lons, lats = self.all_to_degrees(shapely.get_coordinates(edge)).T
+        poles = self.to_map(np.array([[0.0, -90.0], [0.0, 90.0]]))
+        around = [bool(west <= x <= east and south <= y <= north) for x, y in poles]
+        low = -90.0 if around[0] else float(lats.min())
+        high = 90.0 if around[1] else float(lats.max())
+        return (-180.0, low, 180.0, high) if any(around) else (float(lons.min()), low, float(lons.max()), high)
 
     def moved_to(self, crs: Any) -> Callable[[Floats], Floats]:
         """Return a function from metres of the map to a coordinate system, without a jump at the antimeridian."""
@@ -68,10 +81,10 @@ class Projection:
         there = pyproj.Transformer.from_crs("EPSG:4326", target, always_xy=True)
 
         def move(flat: Floats) -> Floats:
-            found = np.column_stack(there.transform(*self.all_to_degrees(flat).T))
+            places = np.column_stack(there.transform(*self.all_to_degrees(flat).T))
             if target.is_geographic:
-                found[:, 0] = self.lon + (found[:, 0] - self.lon + 180) % 360 - 180
-            return found
+                places[:, 0] = self.lon + (places[:, 0] - self.lon + 180) % 360 - 180
+            return places
 
         return move
 
@@ -99,6 +112,16 @@ class Box:
     def height(self) -> float:
         """The distance from south to north."""
         return self.north - self.south
+
+    @property
+    def side(self) -> float:
+        """The larger of width and height."""
+        return max(self.width, self.height)
+
+    def square(self, half: float) -> Box:
+        """Return a square around the same centre, with half a side of `half` metres."""
+        x, y = self.middle
+        return Box(x - half, y - half, x + half, y + half)
 
 
 def middle_of(places: Floats) -> tuple[float, float]:

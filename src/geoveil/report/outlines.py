@@ -47,10 +47,10 @@ def polygons_of(rings: Sequence[Floats]) -> list[list[Floats]]:
     larger = areas[outer] > areas[inner]
     inner, outer = inner[larger], outer[larger]
     depth = np.bincount(inner, minlength=len(bodies))
-    found = {i: [rings[i]] for i in np.flatnonzero(depth % 2 == 0).tolist()}
+    polygons = {i: [rings[i]] for i in np.flatnonzero(depth % 2 == 0).tolist()}
     for i in np.flatnonzero(depth % 2).tolist():
         around = outer[inner == i]
         owner = int(around[areas[around].argmin()])
-        if owner in found:
-            found[owner].append(rings[i])
-    return list(found.values())
+        if owner in polygons:
+            polygons[owner].append(rings[i])
+    return list(polygons.values())

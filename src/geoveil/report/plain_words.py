@@ -37,8 +37,7 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
     Examples
     --------
     >>> import textwrap
-    >>> import geoveil as gv
-    >>> for heading, text in summary(gv.mean([[0.0, 0.0], [100.0, 0.0]], rho=1e-4).facts()):
+    >>> for heading, text in summary(gv.Locations([[0.0, 0.0], [100.0, 0.0]]).mean(rho=1e-4).facts()):
     ...     print(*textwrap.wrap(f"{heading}: {text}", 111), sep=chr(10))
     Released: The mean of all locations, with random noise: 2 points of one person.
     Hidden: Which of two versions of all of a person's locations is true, if they differ by up to 74.1 m. Starting

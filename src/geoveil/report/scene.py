@@ -20,6 +20,7 @@ from geoveil.report.outlines import polygons_of
 __all__ = [
     "Corner",
     "Form",
+    "Graduated",
     "Graticule",
     "Group",
     "Key",
@@ -29,7 +30,6 @@ __all__ = [
     "Shape",
     "Side",
     "Style",
-    "Tile",
 ]
 
 #: Filled outlines; lines; dots of one size; circles as rows of x, y and radius; arrowheads as rows of x, y and angle.
@@ -39,6 +39,8 @@ Side: TypeAlias = Literal[
     "east", "west", "north", "south", "north-east", "south-east", "north-west", "south-west", "middle"
 ]
 Corner: TypeAlias = Literal["south-east", "north-west", "north-east", "south-west"]
+#: Lines with their names.
+Graduated: TypeAlias = tuple[tuple[str, Floats], ...]
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class Key:
     style: Style
     text: str
 
+    @property
+    def visible(self) -> bool:
+        """Whether it has a symbol; without one it is a heading or a note."""
+        return bool(self.style.width or self.style.fill)
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -126,6 +133,11 @@ class Group:
     role: Role | Literal["ground"]
     shapes: tuple[Shape, ...]
     keys: tuple[Key, ...] = ()
+
+    @property
+    def circles_on_demand(self) -> int:
+        """The number of circles that are shown only when a reader asks for them."""
+        return sum(len(part) for shape in self.shapes if shape.on_demand for part in shape.parts)
 
 
 @dataclass(frozen=True)
@@ -173,8 +185,8 @@ class Graticule:
         The smallest and the largest number of metres per pixel at which they are shown.
     """
 
-    meridians: tuple[tuple[str, Floats], ...]
-    parallels: tuple[tuple[str, Floats], ...]
+    meridians: Graduated
+    parallels: Graduated
     finest: float
     coarsest: float
 
@@ -202,17 +214,6 @@ class Locator:
 
 
 @dataclass(frozen=True, eq=False)
-class Tile:
-    """A tile of a base map: the bytes of an image file, and a matrix.
-
-    The matrix takes the unit square, with y to the south, to the place of the tile on the map.
-    """
-
-    image: bytes
-    matrix: tuple[float, float, float, float, float, float]
-
-
-@dataclass(frozen=True, eq=False)
 class Scene:
     """Everything that a map shows.
 
@@ -230,8 +231,6 @@ class Scene:
         Meridians and parallels, those for the widest view first.
     locator : Locator, optional
         A small map of the surroundings.
-    tiles : tuple of Tile
-        Images below everything else.
     where : str
         Where the map is, in a sentence.
     source : str
@@ -246,7 +245,6 @@ class Scene:
     labels: tuple[Label, ...]
     graticules: tuple[Graticule, ...]
     locator: Locator | None
-    tiles: tuple[Tile, ...]
     where: str
     source: str
     remarks: tuple[str, ...]
@@ -299,9 +297,7 @@ class Scene:
 
     def _degrees(self, flat: Floats) -> list[list[float]]:
         """Return places of the map in degrees, rounded to a decimetre, without a jump at the antimeridian."""
-        found = self.projection.all_to_degrees(flat)
-        found[:, 0] = self.projection.lon + (found[:, 0] - self.projection.lon + 180) % 360 - 180
-        rounded: list[list[float]] = found.round(6).tolist()
+        rounded: list[list[float]] = self.projection.all_to_degrees(flat).round(6).tolist()
         return rounded
 
     def _features(self, shape: Shape) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from geoveil.report.composing import compose
 from geoveil.report.formatting import round_below
-from geoveil.report.labelling import anchor_of, box_of
+from geoveil.report.labelling import box_of, fits, moved
 from geoveil.report.layers import Floats, Layer
 from geoveil.report.palette import LIGHT
-from geoveil.report.scene import Key, Label, Scene, Shape
-from geoveil.report.svg import shape_svg
+from geoveil.report.scene import Key, Scene, Shape
+from geoveil.report.svg import shape_svg, text_svg
 from geoveil.words import metres
 
 __all__ = ["small_map"]
@@ -89,39 +89,26 @@ def _simplified(line: Floats) -> Floats:
     return np.asarray(shapely.get_coordinates(shapely.simplify(shapely.LineString(line), 0.5)))
 
 
-def _names(scene: Scene, pixel: float) -> list[str]:
-    """Return the labels of marks, and of the most important places of the ground that are wholly on the map."""
-    middle = np.array(scene.view.middle)
-    found: list[str] = []
+def _names(scene: Scene, pixel: float) -> Iterator[str]:
+    """Yield the labels of marks, and of the most important places of the ground that are wholly on the map."""
+    east, north = scene.view.middle
     ground = 0
     for label in scene.labels:
         if not label.finest <= pixel <= label.coarsest:
             continue
-        x, y = (np.array([label.x, label.y]) - middle) / pixel * [1, -1]
-        west, south, east, north = box_of(label)
-        whole = (
-            x + west > -_WIDTH / 2 and x + east < _WIDTH / 2 and y - north > -_HEIGHT / 2 and y - south < _HEIGHT / 2
-        )
+        label = replace(label, x=(label.x - east) / pixel, y=(label.y - north) / pixel)
+        whole = fits(moved(box_of(label), label, 1.0), (-_WIDTH / 2, -_HEIGHT / 2, _WIDTH / 2, _HEIGHT / 2))
         ground += label.group < 0 and whole
         if whole and (label.group >= 0 or ground <= _NAMES):
-            found.append(_name(label, x, y))
-    return found
-
-
-def _name(label: Label, x: float, y: float) -> str:
-    across, up, anchor = anchor_of(label)
-    hue = LIGHT[label.colour] if label.colour else "currentColor"
-    faint = ' fill-opacity=".75"' if label.group < 0 else ""
-    dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.5" fill="currentColor"/>' if label.kind in ("city", "town") else ""
-    return (
-        f'{dot}<text x="{x + across:.1f}" y="{y - up + 4:.1f}" text-anchor="{anchor}" fill="{hue}"{faint} '
-        f'font-size="11">{escape(label.text)}</text>'
-    )
+            hue = LIGHT[label.colour] if label.colour else "currentColor"
+            faint = ' fill-opacity=".75"' if label.group < 0 else ""
+            place = f'transform="translate({label.x:.1f} {-label.y:.1f})"'
+            yield f'<g {place} fill="{hue}"{faint} font-size="11">{text_svg(label)}</g>'
 
 
 def _legend_entry(key: Key) -> str:
     """Return an entry of the legend with its symbol in its colour."""
-    if not (key.style.width or key.style.fill):
+    if not key.visible:
         return escape(key.text)
     symbol = "◆" if key.form == "dots" and key.style.marker == "diamond" else _SYMBOLS[key.form]
     return f'<span style="color: {_colour(key.style.colour)}">{symbol}</span> {escape(key.text)}'

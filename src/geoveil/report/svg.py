@@ -7,7 +7,6 @@ Dots that are far apart are therefore in different paths; their group makes them
 from __future__ import annotations
 
 import itertools
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
@@ -22,7 +21,7 @@ from geoveil.report.map_projection import Box
 from geoveil.report.scene import Graticule, Key, Label, Locator, Scene, Shape, Style
 from geoveil.words import metres
 
-__all__ = ["key_svg", "locator_svg", "map_svg"]
+__all__ = ["key_svg", "locator_svg", "map_svg", "shape_svg", "text_svg"]
 
 #: The width of the map in pixels that is assumed where no script measures it.
 _WIDE = 900.0
@@ -47,17 +46,16 @@ def map_svg(scene: Scene, label: str) -> str:
     """Return the map, with its layers as groups that the page can show and hide."""
     view = scene.view
     # Decimetres are finer than any zoom into a city can show, and metres finer than any zoom into a country.
-    digits = 1 if max(view.width, view.height) < 1e5 else 0
+    digits = 1 if view.side < 1e5 else 0
     pixel = view.width / _WIDE
-    drawn = [_tile(tile.image, tile.matrix) for tile in scene.tiles]
+    drawn = []
     for number, group in enumerate(scene.groups):
         # Metres are precise enough for the ground.
         fine = 0 if group.role == "ground" and view.width > 2e4 else digits
         draw = _coarse if group.role == "ground" else shape_svg
         inside = "\n".join(draw(shape, fine, pixel) for shape in group.shapes)
         drawn.append(f'<g class="layer {group.role}" data-layer="{number}">{inside}</g>')
-    above = len(scene.tiles) + scene.ground
-    drawn[above:above] = [_graticule(graticule, pixel, digits) for graticule in scene.graticules]
+    drawn[scene.ground : scene.ground] = [_graticule(graticule, pixel, digits) for graticule in scene.graticules]
     box = f"{view.west:.1f} {-view.north:.1f} {view.width:.1f} {view.height:.1f}"
     return (
         f'<svg viewBox="{box}" role="img" aria-label="{escape(label)}">\n'
@@ -76,14 +74,6 @@ def _coarse(shape: Shape, digits: int, pixel: float) -> str:
         return shape_svg(shape, digits, pixel)
     drawn = shape_svg(replace(shape, parts=tuple(part / unit for part in shape.parts)), 0, pixel)
     return f'<g transform="scale({unit:g})">{drawn}</g>'
-
-
-def _tile(image: bytes, matrix: tuple[float, ...]) -> str:
-    kind = "png" if image.startswith(b"\x89PNG") else "webp" if image[8:12] == b"WEBP" else "jpeg"
-    data = b64encode(image).decode()
-    moved = " ".join(f"{number:.6g}" for number in matrix)
-    where = f'width="1" height="1" preserveAspectRatio="none" transform="matrix({moved})"'
-    return f'<image {where} href="data:image/{kind};base64,{data}"/>'
 
 
 def _scale_bar(view: Box) -> str:
@@ -136,20 +126,20 @@ def shape_svg(shape: Shape, digits: int, pixel: float, colour: Callable[[str], s
 
 def _attributes(style: Style) -> str:
     """Return the attributes of lines and fillings."""
-    found = []
+    attributes = []
     if style.metres:
-        found.append(f'class="band" stroke-width="{style.metres:.1f}"')
+        attributes.append(f'class="band" stroke-width="{style.metres:.1f}"')
     elif style.width:
-        found.append(f'stroke-width="{style.width:g}"')
+        attributes.append(f'stroke-width="{style.width:g}"')
     if style.opacity != 1 and (style.width or style.metres):
-        found.append(f'stroke-opacity="{style.opacity:g}"')
+        attributes.append(f'stroke-opacity="{style.opacity:g}"')
     if style.fill not in (0, 1):
-        found.append(f'fill-opacity="{style.fill:g}"')
+        attributes.append(f'fill-opacity="{style.fill:g}"')
     if style.fill == 0:
-        found.append('fill-opacity="0"')
+        attributes.append('fill-opacity="0"')
     if style.dash:
-        found.append(f'stroke-dasharray="{" ".join(f"{length:g}" for length in style.dash)}"')
-    return " ".join(found)
+        attributes.append(f'stroke-dasharray="{" ".join(f"{length:g}" for length in style.dash)}"')
+    return " ".join(attributes)
 
 
 def _dots_svg(dots: Floats, style: Style, hue: str, halo: str, digits: int, pixel: float) -> str:
@@ -164,41 +154,45 @@ def _dots_svg(dots: Floats, style: Style, hue: str, halo: str, digits: int, pixe
     return f'<g style="stroke: {hue}" {how}>{paths}</g>'
 
 
-def _spot(x: float, y: float, digits: int, pixel: float, inside: str) -> str:
+def _spot(x: float, y: float, digits: int, pixel: float, inside: str, kind: str = "spot", more: str = "") -> str:
     """Return a group at a place of the map, whose content has a fixed size on the screen."""
-    place = f'data-x="{x:.{digits}f}" data-y="{-y:.{digits}f}"'
-    move = f'transform="translate({x:.{digits}f} {-y:.{digits}f}) scale({pixel:.4g})"'
-    return f'<g class="spot" {place} {move}>{inside}</g>'
+    east, south = f"{x:.{digits}f}", f"{-y:.{digits}f}"
+    move = f'transform="translate({east} {south}) scale({pixel:.4g})"'
+    return f'<g class="{kind}" data-x="{east}" data-y="{south}"{more} {move}>{inside}</g>'
+
+
+def text_svg(label: Label, hue: str = "") -> str:
+    """Return the text of a label, and the dot of a place, around its location; `hue` is an attribute of the text."""
+    size, _, _ = font_of(label.kind)
+    x, up, anchor = anchor_of(label)
+    dot = '<circle r="2"/>' if label.kind in ("city", "town") else ""
+    return f'{dot}<text x="{x:g}" y="{0.35 * size - up:.1f}" text-anchor="{anchor}"{hue}>{escape(label.text)}</text>'
 
 
 def _label(label: Label, pixel: float, digits: int) -> str:
-    size, _, _ = font_of(label.kind)
-    x, up, anchor = anchor_of(label)
-    y = 0.35 * size - up
     hue = f' style="fill: {variable(label.colour)}"' if label.colour else ""
-    dot = '<circle r="2"/>' if label.kind in ("city", "town") else ""
     west, south, east, north = box_of(label)
-    shown = " off" if not label.finest <= pixel <= label.coarsest else ""
-    finest = f' data-finest="{label.finest:.4g}"' if label.finest else ""
-    coarsest = "" if np.isinf(label.coarsest) else f' data-coarsest="{label.coarsest:.4g}"'
-    return (
-        f'<g class="spot name {label.kind}{shown}" data-x="{label.x:.{digits}f}" data-y="{-label.y:.{digits}f}"'
-        f'{finest}{coarsest} data-box="{west:.0f} {-north:.0f} {east:.0f} {-south:.0f}" data-of="{label.group}"'
-        f' transform="translate({label.x:.{digits}f} {-label.y:.{digits}f}) scale({pixel:.4g})">'
-        f'{dot}<text x="{x:g}" y="{y:.1f}" text-anchor="{anchor}"{hue}>{escape(label.text)}</text></g>'
-    )
+    shown = "" if label.finest <= pixel <= label.coarsest else " off"
+    box = f' data-box="{west:.0f} {-north:.0f} {east:.0f} {-south:.0f}" data-of="{label.group}"'
+    kind, more = f"spot name {label.kind}{shown}", f"{_scales(label)}{box}"
+    return _spot(label.x, label.y, digits, pixel, text_svg(label, hue), kind, more)
+
+
+def _scales(shown: Label | Graticule) -> str:
+    """Return the attributes for the scales at which something is shown."""
+    finest = f' data-finest="{shown.finest:.4g}"' if shown.finest else ""
+    return finest if np.isinf(shown.coarsest) else f'{finest} data-coarsest="{shown.coarsest:.4g}"'
 
 
 def _graticule(graticule: Graticule, pixel: float, digits: int) -> str:
     """Return the lines of a graticule; the page writes their names at its frame."""
     shown = "" if graticule.finest <= pixel < graticule.coarsest else " off"
-    coarsest = "" if np.isinf(graticule.coarsest) else f' data-coarsest="{graticule.coarsest:.4g}"'
     lines = "".join(
         f'<path data-name="{escape(name)}" data-way="{way}" d="{_outlines((line,), digits, closed=False)}"/>'
         for way, found in (("meridian", graticule.meridians), ("parallel", graticule.parallels))
         for name, line in found
     )
-    return f'<g class="graticule{shown}" data-finest="{graticule.finest:.4g}"{coarsest}>{lines}</g>'
+    return f'<g class="graticule{shown}"{_scales(graticule)}>{lines}</g>'
 
 
 def locator_svg(locator: Locator) -> str:
@@ -214,7 +208,9 @@ def locator_svg(locator: Locator) -> str:
 
 
 def key_svg(key: Key) -> str:
-    """Return the symbol of an entry of the legend."""
+    """Return the symbol of an entry of the legend; empty if it has none."""
+    if not key.visible:
+        return ""
     style, hue, large = key.style, variable(key.style.colour), max(key.style.width, 6)
     inside = {
         "fill": f'<rect x="3" y="3" width="20" height="12" style="fill: {hue}; stroke: {hue}" {_attributes(style)}/>',

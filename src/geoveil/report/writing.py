@@ -9,11 +9,9 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.formats.atomic import staging_folder
 from geoveil.report.document import Report
 from geoveil.report.figure import draw
-from geoveil.report.ground import check_basemap
 from geoveil.report.page import page
-from geoveil.report.tiles import check_tiles
 
-__all__ = ["check_ground", "check_path", "write"]
+__all__ = ["check_path", "write"]
 
 
 def check_path(path: str | os.PathLike[str], argument: str = "path", *, figure: bool = False) -> None:
@@ -41,14 +39,6 @@ def check_path(path: str | os.PathLike[str], argument: str = "path", *, figure: 
             raise InvalidParameter(argument, str(path), "a page, unless matplotlib is installed", remedy) from None
 
 
-def check_ground(basemap: str | None, tiles: str | None, *, arguments: tuple[str, str] = ("basemap", "tiles")) -> None:
-    """Refuse a base map that cannot be read or an address that cannot be one of tiles, before anything is charged."""
-    if basemap is not None:
-        check_basemap(basemap)
-    if tiles is not None:
-        check_tiles(tiles, arguments[1])
-
-
 def write(path: str | os.PathLike[str], report: Report, *, overwrite: bool = False) -> None:
     """Write a report into a file, completely or not at all.
 
@@ -64,14 +54,10 @@ def write(path: str | os.PathLike[str], report: Report, *, overwrite: bool = Fal
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import geopandas
-    >>> import geoveil as gv
     >>> from geoveil.report import Report, write
     >>> people = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
-    >>> bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)
-    >>> release = gv.points(people, by=["ann", "bob"], rho=1e-4, area=bay)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> release = gv.Locations(people, person=["ann", "bob"], area=bay).points(rho=1e-4)
+    >>> path = folder / "report.html"
     >>> write(path, Report("Two homes", release.layers(), release.facts(), release.certificate()))
     >>> path.read_text()[:15]
     '<!DOCTYPE html>'

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any
 
 from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["TIME", "FrameColumns", "FrameLike", "first_rows", "frame_of", "open_frame", "time_of"]
+__all__ = ["TIME", "FrameColumns", "first_rows", "open_frame", "time_of"]
 
-#: The rows that a question is about: a DataFrame, or the path of a Parquet or GeoParquet file or folder.
-FrameLike: TypeAlias = Union["DataFrame", str, Path]
 #: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
 TIME = f"{_OWN}time"
@@ -64,23 +62,6 @@ class FrameColumns(PlainParquet):
         return dict(self.head.select([*columns]).to_pydict())
 
 
-def frame_of(source: FrameLike) -> tuple[DataFrame, str, dict[str, Any] | None]:
-    """Return a DataFrame, its name for messages, and the metadata of GeoParquet if it was given by a path."""
-    from pyspark.sql import DataFrame, SparkSession
-
-    if isinstance(source, DataFrame):
-        return source, "DataFrame", None
-    if not isinstance(source, str | Path):
-        allowed = "a DataFrame of Spark, or the path of a Parquet or GeoParquet file or folder"
-        raise InvalidParameter("df", type(source).__name__, allowed, "Read it with spark.read first.")
-    spark = SparkSession.getActiveSession()
-    if spark is None:
-        remedy = "Start one: SparkSession.builder.getOrCreate()."
-        raise InvalidParameter("df", str(source), "a path, with a running Spark session", remedy)
-    frame = spark.read.parquet(str(source))
-    return frame, Path(source).name, _geo(spark, frame)
-
-
 def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
     """Return the description of the geometries in the footer of a Parquet file; None if there is none."""
     jvm: Any = spark._jvm
@@ -112,17 +93,19 @@ def first_rows(frame: DataFrame, rows: int) -> pa.Table:
 
 
 def open_frame(
-    source: FrameLike, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
+    frame: DataFrame, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
     """Return a DataFrame with plain columns, and the description of its columns, locations and coordinate system."""
     import pyarrow as pa
 
-    frame, name, account = frame_of(source)
-    files = frame.inputFiles() if name != "DataFrame" or _is_parquet(frame) else []
-    path = Path(name)
+    plain = _is_parquet(frame)
+    files, account = (frame.inputFiles(), _geo(frame.sparkSession, frame)) if plain else ([], None)
+    if account is not None and account["primary_column"] not in frame.columns:
+        account = None
+    path = Path("DataFrame")
     check_names(path, frame.columns)
     if taken := [column for column in frame.columns if column.startswith(_OWN)]:
-        raise InvalidData(taken[0], name, f"named without the prefix {_OWN}", "Rename the column.")
+        raise InvalidData(taken[0], "DataFrame", f"named without the prefix {_OWN}", "Rename the column.")
     frame, native = _plain_geometries(frame)
     head = first_rows(frame, SAMPLE)
     columns = {each.name: each.type for each in head.schema}

@@ -8,7 +8,7 @@ columns that the question reads, and nobody else.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,10 +19,10 @@ from geoveil.answering.intake import Intake, in_the_plane, take_in
 from geoveil.answering.pipeline import ask
 from geoveil.answering.requests import Question
 from geoveil.answering.streaming import Written
-from geoveil.answering.units import Unit
 from geoveil.arithmetic import steady
 from geoveil.errors import InvalidParameter
 from geoveil.facts import Processing, Unchanged
+from geoveil.geo import enter
 from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.formats import Batch
 from geoveil.noise import Source
@@ -66,16 +66,14 @@ class Asking:
 
     Parameters
     ----------
-    build : str
-        The function of `answering.requests` that makes the question.
-    options : mapping
-        Its arguments.
-    needs_data : bool
-        Whether it converts public places, for which it needs the form of the data.
-    unit : Unit
-        The unit.
-    intake : mapping
-        The arguments of `take_in`.
+    make : callable
+        Makes the question, given the data.
+    entering : mapping
+        The arguments with which locations are converted to metres.
+    person : str
+        The column of persons.
+    times : str, optional
+        The column of times, where the question needs them.
     label : str, optional
         The column by whose values rows are named in answers.
     geometry : str, optional
@@ -84,14 +82,13 @@ class Asking:
         The coordinate system.
     """
 
-    build: str
-    options: Mapping[str, Any]
-    needs_data: bool
-    unit: Unit
-    intake: Mapping[str, Any]
-    label: str | None = None
-    geometry: str | None = None
-    crs: Any = None
+    make: Callable[[Intake], Question]
+    entering: Mapping[str, Any]
+    person: str
+    times: str | None
+    label: str | None
+    geometry: str | None
+    crs: Any
 
     def data(self, table: pa.Table) -> Intake:
         """Return the points of whole persons."""
@@ -100,20 +97,13 @@ class Asking:
             frame = table.to_pandas()
         if self.label is not None:
             frame = frame.set_index(self.label)
-        if self.geometry is None:
-            return take_in(frame, unit=self.unit, crs=self.crs, **self.intake)
-        import geopandas
+        if self.geometry is not None:
+            import geopandas
 
-        places = geopandas.GeoSeries.from_wkb(frame.pop(self.geometry), crs=self.crs)
-        return take_in(geopandas.GeoDataFrame(frame, geometry=places), unit=self.unit, **self.intake)
-
-    def question(self, data: Intake) -> Question:
-        """Return the question."""
-        from geoveil.answering import requests
-
-        make = getattr(requests, self.build)
-        found: Question = make(data, **self.options) if self.needs_data else make(**self.options)
-        return found
+            places = geopandas.GeoSeries.from_wkb(frame.pop(self.geometry), crs=self.crs)
+            frame = geopandas.GeoDataFrame(frame, geometry=places)
+        form = enter(frame, **self.entering)
+        return take_in(form, person=self.person, times=self.times, timed=self.times is not None)
 
 
 @dataclass(frozen=True)
@@ -188,7 +178,7 @@ class PersonTask:
         data = self.asking.data(table)
         assert data.people is not None
         facts.answered += len(data.people.sizes)
-        release = ask(data, self.asking.question(data), self.reader.rules.guarantee, source)
+        release = ask(data, self.asking.make(data), self.reader.rules.guarantee, source)
         return _as_table(frame_with_errors(release, rows_of(release)))
 
 
@@ -276,7 +266,7 @@ class FramePersons(FramePoints):
         # The question is checked with the first rows, so that an invalid one is refused before a job runs.
         head = self.selected(self.file.batch_of(0, self.file.head, self.asked_about))[0]
         if len(head):
-            self._question = self.asking.question(self.asking.data(_with_places(head, self._read_columns)))
+            self._question = self.asking.make(self.asking.data(_with_places(head, self._read_columns)))
         super().count(progress, every_column=every_column)
         if self.asking.label in self.placed:
             allowed = "a column without locations: this one has texts of geometries"
@@ -286,7 +276,7 @@ class FramePersons(FramePoints):
             rows = self._chosen(self.asked_about)
             task = FirstRow(self.reader(self.asked_about), self._read_columns)
             found = rows.mapInArrow(task, rows.select(*map(column, self._read_columns)).schema)
-            self._question = self.asking.question(self.asking.data(first_rows(found, 1)))
+            self._question = self.asking.make(self.asking.data(first_rows(found, 1)))
 
     def query(self, n: int, units: UnitSizes | None = None) -> Any:
         assert self._question is not None
@@ -336,8 +326,8 @@ class FramePersons(FramePoints):
             return ()
         assert self.destination is not None
         written = self.frame.sparkSession.read.parquet(self.destination.ready)
-        head = first_rows(written.select(self.asking.build), SAMPLE)
-        values: dict[Hashable, Any] = {self.asking.label: head.to_pandas()[self.asking.build]}
+        head = first_rows(written.select(self.persons.first.name), SAMPLE)
+        values: dict[Hashable, Any] = {self.asking.label: head.to_pandas()[self.persons.first.name]}
         # No place is released beside them, so there is none that they could follow.
         return unchanged_columns(values, self.kept, np.zeros((len(head), 2)), self.plane)
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import Progress, Pseudonyms
+from geoveil._types import Progress
 from geoveil.answering.charging import Charger, Receipt
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.pipeline import answer
 from geoveil.answering.point_rows import PointRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
-from geoveil.budget import Ledger
 from geoveil.errors import (
     FileUnavailable,
     GeoveilError,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "check_key", "collected", "column", "second_job"]
+__all__ = ["FramePoints", "PreparedFrame", "SparkRelease", "collected", "column", "second_job"]
 
 #: The largest number of persons whose sizes are sent to every worker; with more, rows and sizes are joined in a
 #: shuffle.
@@ -226,10 +225,7 @@ class FramePoints(FilePoints):
         self._check_labels()
         if self.together and not self.crowd:
             allowed = "a choice with independent noise on each point: here a person's points share one radius"
-            remedy = Message(
-                'Give {rho}, or {unit:point}, or a length of time such as {unit:"1 day"}, or {method:paper}, which '
-                "shares the budget among a person's points."
-            )
+            remedy = Message('Give {rho}, or {protect:point}, or a length of time such as {protect:"1 day"}.')
             name, given = ("method", self.method) if self.method == "both" else ("epsilon", self.guarantee.budget)
             raise InvalidParameter(name, given, allowed, remedy)
         if self._has_time and self.file.points_in_a_row > 1 and self.in_order:
@@ -464,15 +460,6 @@ class FramePoints(FilePoints):
         assert isinstance(release, SparkRelease)
         value = self.frame.sparkSession.read.parquet(self.destination.address)
         return replace(release, value=value)
-
-
-def check_key(key: str | None, ledger: Ledger | None, pseudonyms: Pseudonyms = False) -> None:
-    """Refuse a key without a ledger that knows it, or with pseudonyms that would be others the next time."""
-    if key is not None and pseudonyms is True:
-        allowed = Message("the path of a key file, with {key}: others would be drawn when it is asked for again")
-        raise InvalidParameter("pseudonyms", pseudonyms, allowed, "Give a path; it keeps who has which pseudonym.")
-    if key is not None and ledger is None:
-        raise InvalidParameter("key", key, "left out without a ledger", Message("Give {ledger}."))
 
 
 @contextmanager

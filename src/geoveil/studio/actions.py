@@ -11,7 +11,6 @@ from geoveil.budget.stores import is_database, without_password
 from geoveil.city import write_taxis
 from geoveil.errors import GeoveilError
 from geoveil.geo.areas import area_of
-from geoveil.report.tiles import check_tiles
 from geoveil.studio.choices import (
     NO_BUDGET,
     NO_FILE,
@@ -74,23 +73,10 @@ def _data(project: Project, form: Form) -> str:
             project.choices.outside = "drop" if _one(form, "outside") == "drop" else project.choices.outside
         elif name == "missing":
             project.choices.missing = "drop"
-        elif name == "by":
+        elif name == "person":
             project.choices.persons = value
-    elif does == "tiles":
-        address = _one(form, "tiles")
-        if address and _one(form, "agreed") != "yes":
-            raise GeoveilError("The tiles were not taken.", "Tick that their server may learn where the map is.")
-        if address:
-            try:
-                check_tiles(address)
-            except ValueError as problem:
-                if isinstance(problem, GeoveilError):
-                    raise
-                remedy = "Use an address such as https://tiles.example.org/{z}/{x}/{y}.png."
-                raise GeoveilError(f"“{address}” is no address of map tiles.", remedy) from None
-        project.tiles = address
     elif does == "ground":
-        project.basemap, project.tiles = None, ""
+        project.basemap = None
     elif does == "reading":
         if project.reading is None:
             raise GeoveilError(NO_FILE, "Drop a file on the page, or choose one.")
@@ -175,7 +161,7 @@ def budget_of(form: Form) -> ChosenBudget | None:
             text = f"{away:g}"
         found = ChosenBudget(kind, text)
         # A number that is no budget is refused now.
-        _ = found.code("inf")
+        _ = found.guarantee("inf")
         return found
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from geoveil.errors import GeoveilError
 from geoveil.studio.codes import Code, call
@@ -62,7 +62,7 @@ class StatedArea:
     Examples
     --------
     >>> StatedArea("San Francisco").option, StatedArea("47.37, 8.54, 20 km").option
-    ("--area 'San Francisco'", '--local 47.37,8.54,20km')
+    ("--area 'San Francisco'", '--area 47.37,8.54,20km')
     >>> StatedArea("47.37, 8.54, 20 km").code.text
     'gv.local(lat=47.37, lon=8.54, radius=20000.0)'
     """
@@ -88,7 +88,7 @@ class StatedArea:
         """The area as an option of the command line."""
         if (disc := self._disc) is None:
             return f"--area {shlex.quote(self.text)}"
-        return f"--local {disc[0]:g},{disc[1]:g},{disc[2] / 1000:g}km"
+        return f"--area {disc[0]:g},{disc[1]:g},{disc[2] / 1000:g}km"
 
     @property
     def value(self) -> str | Area:
@@ -121,15 +121,17 @@ class ChosenBudget:
     kind: Kind
     text: str
 
-    def code(self, metric: str) -> Code:
-        """Return the guarantee under a metric, as an argument in Python."""
-        from geoveil.privacy import CGP, GP
+    @property
+    def argument(self) -> dict[str, Code]:
+        """The budget as an argument in Python."""
+        return {self.kind: Code.of(float(self.text) if self.kind == "hide" else self.text)}
 
-        if self.kind == "hide":
-            given = {"distance": Code.of(float(self.text)), "chance": Code.of(CHANCE), "metric": Code.of(metric)}
-            return call("gv.CGP.hiding", CGP.hiding, **given)
-        name, make = ("gv.CGP", CGP) if self.kind == "rho" else ("gv.GP", GP)
-        return call(name, make, **{self.kind: Code.of(self.text), "metric": Code.of(metric)})
+    def guarantee(self, metric: str) -> Guarantee:
+        """Return the guarantee under a metric."""
+        from geoveil.privacy import promise
+
+        given = {kind: code.value for kind, code in self.argument.items()}
+        return promise(given.get("hide"), given.get("rho"), given.get("epsilon"), metric)
 
     @property
     def option(self) -> str:
@@ -201,25 +203,22 @@ class Choices:
         """The column of persons; None if all rows are one person's, or if that is not decided."""
         return self.persons or None
 
+    @property
+    def protect(self) -> str | None:
+        """What is hidden together, as an argument; None for all points of a person."""
+        return None if self.unit == "all" else self.unit
+
     def metric(self, *, crowd: bool) -> str:
         """Return the name of the metric of the chosen unit, for answers about one person or about a crowd."""
         if self.unit is None:
             raise GeoveilError(NO_UNIT, "Choose it in step 2.")
         return _METRICS[self.unit][crowd and self.by is not None]
 
-    def unit_of(self, *, crowd: bool) -> Any:
-        """Return the unit as an argument of a question; None for all points of a person."""
-        stretch = None if self.unit == "all" else self.unit
-        if not crowd or self.by is None or stretch == "point":
-            return stretch
-        return self.by if stretch is None else (self.by, stretch)
-
     def guarantee(self, *, crowd: bool = False) -> Guarantee:
         """Return the guarantee of a release."""
         if self.budget is None:
             raise GeoveilError(NO_BUDGET, "Choose it in step 3.")
-        found: Guarantee = self.budget.code(self.metric(crowd=crowd)).value
-        return found
+        return self.budget.guarantee(self.metric(crowd=crowd))
 
 
 def whole_number(text: str) -> int | None:

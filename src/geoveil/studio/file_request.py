@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import geopandas
+import numpy as np
 
 import geoveil as gv
 from geoveil._types import Progress
@@ -90,6 +91,11 @@ class FileRequest:
         """Whether one answer is about all persons together."""
         return self.question in CROWD
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the whole file is read into memory, so that prices for other units can be computed."""
+        return (not self.crowd and self.question != "points") or bool(self.options.get("trip"))
+
     @cached_property
     def options(self) -> dict[str, str]:
         """The options of this question that were stated, as texts."""
@@ -121,26 +127,24 @@ class FileRequest:
 
     # The arguments, with their texts -------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def _budget(self) -> dict[str, Code]:
         assert self.choices.budget is not None
-        return {self.guarantee.symbol: self.choices.budget.code(self.choices.metric(crowd=self.crowd))}
+        return self.choices.budget.argument
 
     @property
-    def _place(self) -> dict[str, Code]:
-        """The arguments that say where the data is."""
-        found = {} if self.choices.area is None else {"area": self.choices.area.code}
-        return found if self.choices.outside == "refuse" else {**found, "outside": Code.of(self.choices.outside)}
-
-    @property
-    def _rows(self) -> dict[str, Code]:
-        """The arguments that choose rows."""
-        found = {} if self.choices.missing == "refuse" else {"missing": Code.of(self.choices.missing)}
-        return {**found, "where": Code.of(self.choices.where)} if self.choices.where else found
-
-    @property
-    def _reading(self) -> dict[str, Code]:
-        return {name: Code.of(text) for name, text in self.choices.reading.items()}
+    def _data(self) -> dict[str, Code]:
+        """The arguments that say what the data is, and who and what is protected."""
+        choices = self.choices
+        stated: dict[str, Any] = {**choices.reading, "person": choices.by, "protect": choices.protect}
+        if choices.times and (choices.unit in ("1 day", "1 hour") or self._thin):
+            stated["times"] = choices.times
+        stated |= {"thin": self._thin or None, "where": choices.where or None}
+        stated |= {name: given for name in ("outside", "missing") if (given := getattr(choices, name)) != "refuse"}
+        if choices.by is not None and choices.pseudonyms and not self.crowd:
+            stated["pseudonyms"] = True
+        area = {} if choices.area is None else {"area": choices.area.code}
+        return {**{name: Code.of(value) for name, value in stated.items() if value is not None}, **area}
 
     @property
     def _thin(self) -> str:
@@ -162,21 +166,6 @@ class FileRequest:
         return self.options.get("motion", "")
 
     @property
-    def _units(self) -> dict[str, Code]:
-        """The arguments that say what is protected, and of whom."""
-        unit = self.choices.unit_of(crowd=self.crowd)
-        found = {} if unit is None else {"unit": Code.of(unit)}
-        if self.choices.times and (self.choices.unit in ("1 day", "1 hour") or self._thin):
-            found["times"] = Code.of(self.choices.times)
-        if self._thin:
-            found["thin"] = Code.of(self._thin)
-        if not self.crowd and self.choices.by is not None:
-            found["by"] = Code.of(self.choices.by)
-            if self.choices.pseudonyms:
-                found["pseudonyms"] = Code.of(True)
-        return found
-
-    @property
     def _account(self) -> dict[str, Code]:
         return {"subject": Code.of(self.choices.subject)} if self.choices.ledger and self.choices.subject else {}
 
@@ -195,6 +184,8 @@ class FileRequest:
             return {"keep": Code.of(kept)} if kept else {}
         if options.get("every"):
             return {"every": Code.of(options["every"])}
+        if options.get("trip"):
+            return {"trip": Code.of(options["trip"])}
         if self.question == "nearest":
             found = {"k": Code.of(number_of(options, "k"))}
             share = options.get("locations", "")
@@ -211,7 +202,7 @@ class FileRequest:
         """The side of a cell in metres."""
         found = read_length(self.options.get("cell", ""))
         if found is None:
-            raise InvalidParameter("grid", self.options.get("cell", ""), "a length such as 500 m", "Type one.")
+            raise InvalidParameter("cell", self.options.get("cell", ""), "a length such as 500 m", "Type one.")
         return found
 
     @property
@@ -238,22 +229,42 @@ class FileRequest:
             return Code(f"{text}.set_index({name!r}).geometry", frame.set_index(name).geometry)
         return Code(f'{text}.geometry.rename_axis("region")', frame.geometry.rename_axis("region"))
 
-    def asked(self) -> dict[str, Any]:
-        """Return the arguments that ask the question about a frame in memory."""
-        own = self._own if self.crowd else {}
-        found = _values({**self._budget, **self._units, **self._place, **own})
-        found.pop("pseudonyms", None)
-        return found
+    @property
+    def _about(self) -> tuple[Code, ...]:
+        """The arguments of the question without a name."""
+        if self.question in ("heatmap", "flows"):
+            return (Code.of(self.cell),)
+        if self.question == "counts":
+            return (Code("regions", self.regions_code.value),)
+        if self.question == "nearest":
+            lat, lon = self.at
+            return (Code("place", geopandas.GeoSeries.from_xy([lon], [lat], crs=4326)),)
+        return ()
 
     @property
     def own_values(self) -> dict[str, Any]:
         """The options of the question itself, as arguments."""
         return _values(self._own)
 
-    @property
-    def budget_values(self) -> dict[str, Any]:
-        """The budget, as an argument."""
-        return _values(self._budget)
+    def ask(self, locations: gv.Locations) -> list[gv.Release]:
+        """Ask the question about data."""
+        if self.question == "summary":
+            with locations.session(**_values(self._budget)) as session:
+                return ask_summary(session, self.guarantee)
+        return [self.answer(locations)]
+
+    def answer(self, locations: gv.Locations, **more: Any) -> gv.Release:
+        """Ask a question that has one answer, with further arguments."""
+        about, keywords = (arg.value for arg in self._about), _values({**self._own, **self._budget})
+        release: gv.Release = getattr(locations, self.question)(*about, **keywords, **more)
+        return release
+
+    def made_up(self, frame: geopandas.GeoDataFrame, rng: np.random.Generator) -> gv.Locations:
+        """Return other data, which is made up, in place of the file."""
+        keywords = _values({name: code for name, code in self._data.items() if name not in self.choices.reading})
+        for name in ("pseudonyms", "where", "missing"):
+            keywords.pop(name, None)
+        return gv.Locations(frame, **keywords, rng=rng)
 
     # What is run ---------------------------------------------------------------------------------------------------
 
@@ -278,42 +289,33 @@ class FileRequest:
         if self.motion and self.guarantee.symbol != "rho":
             problem = "Tracks that are released under ε cannot be smoothed."
             raise GeoveilError(problem, "Choose metres or ρ in step 3, or no smoothing.")
-        if self.choices.ledger and self.options.get("trip"):
-            problem = "Flows between the ends of trips that a column names cannot be charged to a ledger."
-            remedy = "Use a file whose rows have both ends of a trip: flows of such a file are charged to everybody."
-            raise GeoveilError(problem, remedy)
 
     def run(self, folder: Path, ledger: gv.Ledger | None, progress: Progress) -> list[gv.Release]:
         """Charge, draw and write the release into a folder; return the answers."""
-        account = {} if ledger is None else {"ledger": Code("ledger", ledger), **self._account}
-        if self.in_memory:
-            return self._run_session(folder, account, progress)
-        ask = {"points": self._run_points, "flows": self._run_flows, "heatmap": self._run_crowd}
-        ask |= {"counts": self._run_crowd}
-        return ask[self.question](folder, account, progress)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the question is asked about the whole file in memory, rather than about its rows in batches."""
-        return self.question not in ("points", "heatmap", "counts", "flows")
-
-    def _run_points(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
+        # The page has already shown what gives cause for concern.
+        locations = gv.Locations(
+            self.data.path, **_values(self._data), sign=self.key, progress=progress, confirm=lambda concerns: None
+        )
+        account = {} if ledger is None else {"ledger": ledger, **_values(self._account)}
         target = folder / self.target
-        keywords = _values({**self._points_keywords, **account, **({} if self.motion else self._signed)})
+        if self.question == "summary":
+            with locations.session(**_values(self._budget), **account) as session:
+                # Either all answers of the summary are charged, or none.
+                session.cost(**_values(self._budget))
+                releases = ask_summary(session, self.guarantee)
+            target.mkdir()
+            for release in releases:
+                release.to_file(target / summary_file(release.query), sign=self.key)
+            return releases
+        asked = locations.session(**account) if account else locations
+        if self.question != "points":
+            return [self.answer(asked, to=target)]
         with ExitStack() as stack:
             first = stack.enter_context(workspace(folder)) / target.name if self.motion else target
-            # The page has already shown what gives cause for concern.
-            release: gv.Release = gv.points_file(
-                self.data.path, first, **keywords, progress=progress, confirm=lambda concerns: None
-            )
+            self.answer(asked, to=first)
             if self.motion:
-                release = gv.smooth(gv.load(first), motion=self.motion, times=self.time)
-                release.to_file(target, sign=self.key)
+                gv.smooth(gv.load(first), motion=self.motion, times=self.time).to_file(target, sign=self.key)
         return [gv.load(target)]
-
-    @property
-    def _points_keywords(self) -> dict[str, Code]:
-        return {**self._budget, **self._units, **self._place, **self._rows, **self._own, **self._reading}
 
     @property
     def time(self) -> str:
@@ -323,53 +325,6 @@ class FileRequest:
             remedy = "Choose the column of times in step 1, or no smoothing."
             raise GeoveilError("Smoothing needs the time of each point, and the file has none.", remedy)
         return found[0]
-
-    def _run_crowd(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
-        keywords = _values({**self._points_keywords, **account})
-        if self.question == "heatmap":
-            release = gv.heatmap_file(self.data.path, self.cell, **keywords, progress=progress)
-        else:
-            release = gv.counts_file(self.data.path, self.regions_code.value, **keywords, progress=progress)
-        release.to_file(folder / self.target, sign=self.key)
-        return [release]
-
-    def _run_flows(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
-        trip = self.options.get("trip", "")
-        if not trip:
-            keywords = _values({**self._points_keywords, **account})
-            release = gv.flows_file(self.data.path, self.cell, **keywords, progress=progress)
-        else:
-            frame = gv.read(self.data.path, **_values({**self._reading, **self._rows}))
-            keywords = _values({**self._budget, **self._units, **self._place, **self._own})
-            release = gv.flows(frame, None, self.cell, trip=trip, **keywords)
-        release.to_file(folder / self.target, sign=self.key)
-        return [release]
-
-    def _run_session(self, folder: Path, account: dict[str, Code], progress: Progress) -> list[gv.Release]:
-        frame = gv.read(self.data.path, **_values(self._reading), missing="keep")
-        # People count rows from one.
-        frame.index = (frame.index + 1).rename("row")
-        with gv.Session(frame, **_values({**self._session_keywords, **account}), progress=progress) as session:
-            if self.question == "summary":
-                # Either all answers of the summary are charged, or none.
-                session.cost(**_values(self._budget))
-                releases = ask_summary(session, self.guarantee)
-                (folder / self.target).mkdir()
-                for release in releases:
-                    release.to_file(folder / self.target / summary_file(release.query), sign=self.key)
-                return releases
-            if self.question == "nearest":
-                lat, lon = self.at
-                place = geopandas.GeoSeries.from_xy([lon], [lat], crs=4326)
-                release = session.nearest(place, **_values({**self._own, **self._budget}))
-            else:
-                release = session.hull(**_values(self._budget))
-            release.to_file(folder / self.target, sign=self.key)
-            return [release]
-
-    @property
-    def _session_keywords(self) -> dict[str, Code]:
-        return {**self._budget, **self._units, **self._place, **self._rows}
 
     # The same, to be copied ----------------------------------------------------------------------------------------
 
@@ -381,76 +336,54 @@ class FileRequest:
         lines += ["import geoveil as gv", ""]
         lines += [f"# {PASSWORD}"] if self.has_password else []
         lines += [f"ledger = gv.Ledger({without_password(self.choices.ledger)!r})"] if self.choices.ledger else []
-        if self.question == "points":
-            lines += self._python_points(account)
-        elif self.crowd:
-            lines += self._python_crowd(account)
-        else:
-            lines += self._python_session(account)
+        lines += [f"regions = {self.regions_code.text}"] if self.question == "counts" else []
+        lines += statement("trips = gv.Locations", (self._source,), {**self._data, **self._signed})
+        lines += self._python_summary(account) if self.question == "summary" else self._python_answer(account)
         if self.choices.with_truth:
             lines += self._python_truth()
         return "\n".join(lines) + "\n"
 
-    def _python_truth(self) -> list[str]:
-        """Return the code of a report with the true locations, which is for their owner alone."""
-        where = {"where": Code.of(self.choices.where)} if self.choices.where else {}
-        reading = {**self._reading, "missing": Code.of("drop"), **where}
-        drawn = f"gv.load({self.target!r})" if self.question == "points" else "release"
-        return [
-            *statement("truth = gv.read", (self._source,), reading),
-            *statement(f"{drawn}.report", (Code.of(TRUE_REPORT),), {"truth": Code("truth", None)}),
-        ]
-
-    def _to_file(self, target: str) -> str:
-        """Return the arguments of `to_file`."""
-        return ", ".join([repr(target), *(f"{name}={code.text}" for name, code in self._signed.items())])
-
-    def _python_points(self, account: dict[str, Code]) -> list[str]:
+    def _python_answer(self, account: dict[str, Code]) -> list[str]:
+        lines = []
+        if self.question == "nearest":
+            lat, lon = self.at
+            lines.append(f"place = geopandas.GeoSeries.from_xy([{lon}], [{lat}], crs=4326)")
+        asked = "trips"
+        if account:
+            lines += statement("session = trips.session", (), account)
+            asked = "session"
         first = f"noisy{self.data.released_ending}" if self.motion else self.target
-        keywords = {**self._points_keywords, **account, **({} if self.motion else self._signed)}
-        lines = statement("release = gv.points_file", (self._source, Code.of(first)), keywords)
+        keywords = {**self._own, **self._budget, "to": Code.of(first)}
+        lines += statement(f"release = {asked}.{self.question}", self._about, keywords)
         if self.motion:
             how = {"motion": Code.of(self.motion), "times": Code.of(self.time)}
             lines += statement("release = gv.smooth", (Code(f"gv.load({first!r})", None),), how)
             lines.append(f"release.to_file({self._to_file(self.target)})")
         return lines
 
-    def _python_crowd(self, account: dict[str, Code]) -> list[str]:
-        keywords, lines = {**self._points_keywords, **account}, []
-        if trip := self.options.get("trip"):
-            lines += statement("trips = gv.read", (self._source,), {**self._reading, **self._rows})
-            keywords = {"trip": Code.of(trip), **self._budget, **self._units, **self._place, **self._own}
-            about: tuple[Code, ...] = (Code("trips", None), Code.of(None), Code.of(self.cell))
-            lines += statement("release = gv.flows", about, keywords)
-        else:
-            if self.question == "counts":
-                lines.append(f"regions = {self.regions_code.text}")
-            what = Code("regions", None) if self.question == "counts" else Code.of(self.cell)
-            lines += statement(f"release = gv.{self.question}_file", (self._source, what), keywords)
-        return [*lines, f"release.to_file({self._to_file(self.target)})"]
+    def _python_summary(self, account: dict[str, Code]) -> list[str]:
+        lines = [f"pathlib.Path({self.target!r}).mkdir()"]
+        lines += statement("with trips.session", (), {**self._budget, **account}, " as session:")
+        lines.append(f"    shares = session.total.split({len(SUMMARY)})")
+        for at, name in enumerate(SUMMARY):
+            file = self._to_file(f"{self.target}/{summary_file(name)}")
+            lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}])")
+            lines.append(f"    release.to_file({file})")
+        return lines
 
-    def _python_session(self, account: dict[str, Code]) -> list[str]:
-        lines = statement("trips = gv.read", (self._source,), {**self._reading, "missing": Code.of("keep")})
-        lines.append("trips.index = (trips.index + 1).rename('row')  # people count from one")
-        keywords = {**self._session_keywords, **account}
-        lines += statement("with gv.Session", (Code("trips", None),), keywords, " as session:")
-        (budget,) = self._budget.values()
-        if self.question == "summary":
-            lines = [f"pathlib.Path({self.target!r}).mkdir()", *lines]
-            lines.append(f"    shares = {budget.text}.split({len(SUMMARY)})")
-            for at, name in enumerate(SUMMARY):
-                file = self._to_file(f"{self.target}/{summary_file(name)}")
-                lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}])")
-                lines.append(f"    release.to_file({file})")
-            return lines
-        if self.question == "nearest":
-            lat, lon = self.at
-            lines.append(f"    place = geopandas.GeoSeries.from_xy([{lon}], [{lat}], crs=4326)")
-            place = (Code("place", None),)
-            lines += statement("    release = session.nearest", place, {**self._own, **self._budget})
-        else:
-            lines += statement("    release = session.hull", (), self._budget)
-        return [*lines, f"release.to_file({self._to_file(self.target)})"]
+    def _python_truth(self) -> list[str]:
+        """Return the code of a report with the true locations, which is for their owner alone."""
+        where = {"where": Code.of(self.choices.where)} if self.choices.where else {}
+        reading = {**{name: Code.of(text) for name, text in self.choices.reading.items()}, "missing": Code.of("drop")}
+        drawn = f"gv.load({self.target!r})" if self.question == "points" else "release"
+        return [
+            *statement("truth = gv.Locations", (self._source,), {**reading, **where}, ".frame()"),
+            *statement(f"{drawn}.report", (Code.of(TRUE_REPORT),), {"truth": Code("truth", None)}),
+        ]
+
+    def _to_file(self, target: str) -> str:
+        """Return the arguments of `to_file`."""
+        return ", ".join([repr(target), *(f"{name}={code.text}" for name, code in self._signed.items())])
 
     @property
     def _source(self) -> Code:
@@ -473,15 +406,10 @@ class FileRequest:
             lat, lon = self.at
             words += [f"--at={lat},{lon}", "-k", str(number_of(options, "k"))]
             words += ["--locations", shlex.quote(options["locations"])] if options.get("locations") else []
-        if self.crowd:
-            unit = self.choices.unit_of(crowd=True)
-            unit = ", ".join(unit) if isinstance(unit, tuple) else unit
-            words += ["--every", shlex.quote(options["every"])] if options.get("every") else []
-        else:
-            unit = self.choices.unit_of(crowd=False)
-            words += ["--by", shlex.quote(choices.by)] if choices.by is not None else []
-            words += ["--pseudonyms"] if choices.pseudonyms and choices.by is not None else []
-        words += ["--unit", shlex.quote(unit)] if unit is not None else []
+        words += ["--every", shlex.quote(options["every"])] if options.get("every") else []
+        words += ["--person", shlex.quote(choices.by)] if choices.by is not None else []
+        words += ["--pseudonyms"] if choices.pseudonyms and choices.by is not None and not self.crowd else []
+        words += ["--protect", shlex.quote(choices.protect)] if choices.protect is not None else []
         assert choices.budget is not None
         words.append(choices.budget.option)
         words += ["--thin", shlex.quote(self._thin)] if self._thin else []

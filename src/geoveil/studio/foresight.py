@@ -90,7 +90,7 @@ def foresee(
     """Explain a budget for a typical person of the data, from public numbers alone."""
     unit = choices.unit or "all"
     metric = Choices(unit=unit).metric(crowd=False)
-    guarantee: Guarantee = budget.code(metric).value
+    guarantee = budget.guarantee(metric)
     away = guarantee.hidden(chance=0.75)
     times = sorted({1, *LATER, *([choices.planned] if choices.planned else [])})
     later = [
@@ -230,5 +230,5 @@ def _expected(radius: float, motion: str, steps: tuple[float, ...]) -> float:
     rho = -math.log(0.05) / radius**2
     passed = np.array(steps)
     places = made_up_tracks(passed, np.zeros(len(steps), dtype=np.int64), generator())
-    release = gv.points(places, rho=gv.CGP(rho=rho, metric="1"), rng=generator())
+    release = gv.Locations(places, rng=generator()).points(rho=gv.CGP(rho=rho, metric="1"))
     return gv.smooth(release, motion=motion, times=np.cumsum(passed)).expected_error()

@@ -25,16 +25,12 @@ class MapView:
         What the map shows, for a reader who does not see it.
     basemap : str, optional
         The path of the user's own base map.
-    tiles : str, optional
-        The address of map tiles, which are fetched now.
     """
 
-    def __init__(
-        self, layers: Sequence[Layer], label: str, *, basemap: str | None = None, tiles: str | None = None
-    ) -> None:
+    def __init__(self, layers: Sequence[Layer], label: str, *, basemap: str | None = None) -> None:
         self.label = label
         # The ground around the view is drawn at once; reports also have the ground far outside of it.
-        self.scene: Scene | None = compose(layers, beyond=False, basemap=basemap, tiles=tiles)
+        self.scene: Scene | None = compose(layers, beyond=False, basemap=basemap)
 
     @property
     def html(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from geoveil import read
+from geoveil import Locations
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats import LocationFile, open_locations, targets
@@ -65,7 +65,7 @@ class OpenedData:
         state = state_of(path)
         file = open_locations(path, **reading)
         progress(0.1)
-        frame = read(path, **reading, missing="drop", where=where or None)
+        frame = Locations(path, **reading, missing="drop", where=where or None).frame()
         progress(0.8)
         return cls(path, name, file, frame, state, **more)
 

@@ -13,7 +13,7 @@ __all__ = ["ON_PAGE", "message_of"]
 
 #: The names of arguments in messages that refuse a value.
 _ARGUMENTS = {
-    "by": "the column of persons",
+    "person": "the column of persons",
     "area": "the area",
     "radius": "the radius of the area",
     "outside": "the choice about points outside the area",
@@ -33,7 +33,7 @@ _ARGUMENTS = {
     "thin": "the interval in which one row is kept",
     "every": "the length of a slice of time",
     "trip": "the column of trips",
-    "unit": "what is protected",
+    "protect": "what is protected",
     "rho": "ρ",
     "epsilon": "ε",
     "k": "the number of neighbours",
@@ -51,7 +51,6 @@ _ARGUMENTS = {
     "south": "the southern edge of the cells",
     "lattice": "the number of cells",
     "rows": "the number of rows of cells",
-    "tiles": "the address of map tiles",
     "basemap": "the base map",
     "target": "the released file",
 }
@@ -78,11 +77,10 @@ _FUNCTIONS = {
     "gv.local": "a place and a radius",
     "gv.areas": "The field of the area",
     "gv.suggest_area": "the proposed area",
-    "gv.smooth": "smoothing",
-    "gv.hull": "the hull",
-    "gv.center": "the summary",
+    "release.smooth": "smoothing",
+    "locations.hull": "the hull",
+    "locations.center": "the summary",
     "ledger.create": "step 6",
-    "gv.read": "a program",
 }
 #: Places in a message where a sentence begins with one of these names in small letters.
 _BEGINNINGS = re.compile(r"(?<=[.!?] )(?=(?:the|a|thinning|smoothing|pseudonyms) )")
@@ -98,7 +96,7 @@ class _OnPage(Naming):
 
         Examples
         --------
-        >>> ON_PAGE.argument("by"), ON_PAGE.argument("row 3")
+        >>> ON_PAGE.argument("person"), ON_PAGE.argument("row 3")
         ('the column of persons', 'row 3')
         """
         return _ARGUMENTS.get(name, name)
@@ -108,7 +106,7 @@ class _OnPage(Naming):
 
         Examples
         --------
-        >>> ON_PAGE.mention("outside", "drop"), ON_PAGE.mention("thin", "1 minute"), ON_PAGE.mention("gv.smooth")
+        >>> ON_PAGE.mention("outside", "drop"), ON_PAGE.mention("thin", "1 minute"), ON_PAGE.mention("release.smooth")
         ('“remove their rows” under “Points outside the area”', 'thinning (1 minute)', 'smoothing')
         """
         if (name, value) in _VALUES:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 from markupsafe import Markup
 
 from geoveil._version import __version__
@@ -16,6 +14,7 @@ from geoveil.errors import GeoveilError
 from geoveil.protection import LEVELS
 from geoveil.report import palette
 from geoveil.report.page import static
+from geoveil.report.rendering import templates
 from geoveil.studio.choices import ChosenBudget
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
@@ -77,14 +76,6 @@ _ROWS, _PATIENCE = 200, 2.0
 _SOON = 1.5
 
 
-@cache
-def _templates() -> jinja2.Environment:
-    loader = jinja2.PackageLoader("geoveil.studio")
-    found = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    found.filters |= {"counted": counted, "metres": metres}
-    return found
-
-
 def style() -> str:
     """Return the style sheet of all pages: the colours and the map of reports, and the studio's own rules."""
     own = resources.files("geoveil.studio").joinpath("static", "studio.css").read_text(encoding="utf-8")
@@ -103,7 +94,7 @@ def render(step: str, project: Project) -> str:
     told = {"data": project.data, "choices": project.choices} | views[step](project)
     notice, project.notice = project.notice, None
     return (
-        _templates()
+        templates("geoveil.studio")
         .get_template(f"{step}.html")
         .render(
             step=step,
@@ -210,8 +201,8 @@ def _told(finding: Finding, project: Project) -> dict[str, Any]:
         button = f"I would have named {value}" + (": use it, and remove the rest" if found.outside else ": use it")
     elif "missing" in settings:
         button = "Remove these rows"
-    elif "by" in settings:
-        value, button = str(settings["by"]), f"Each {settings['by']} is one person"
+    elif "person" in settings:
+        value, button = str(settings["person"]), f"Each {settings['person']} is one person"
     return {
         "kind": kind,
         "sign": _KINDS[kind],
@@ -294,7 +285,7 @@ def numbers(project: Project, budget: ChosenBudget) -> Markup:
 
     found = foresee(budget, project.choices, project.data, project.typical)
     told = {"found": found, "curve": Markup(found.curve), "planned": project.choices.planned}
-    return Markup(_templates().get_template("numbers.html").render(**told))
+    return Markup(templates("geoveil.studio").get_template("numbers.html").render(**told))
 
 
 # Question ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import shapely
 
 import geoveil as gv
 from geoveil.city import generator
-from geoveil.file_summary import ask_summary
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
 from geoveil.studio.file_request import FileRequest
@@ -80,30 +79,14 @@ def _errors(release: Any) -> list[tuple[str, str]]:
 
 def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
     """Ask the question about the made-up data, with noise from a seeded generator."""
-    how = request.asked()
-    question, frame, rng = request.question, made_up.frame, generator()
-    if question == "points":
-        release = gv.points(frame, **how, rng=rng)
-        motion = request.motion
-        return [gv.smooth(release, motion=motion, times=request.time) if motion else release]
-    if question == "heatmap":
-        return [gv.heatmap(frame, request.cell, **how, rng=rng)]
-    if question == "counts":
-        return [gv.counts(frame, request.regions_code.value, **how, rng=rng)]
-    if question == "flows":
-        if trip := request.options.get("trip"):
-            return [gv.flows(frame, None, request.cell, trip=trip, **how, rng=rng)]
+    frame, rng = made_up.frame, generator()
+    if request.question == "flows" and not request.options.get("trip"):
         origins, destinations = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
-        ends = geopandas.GeoSeries(destinations, crs=frame.crs)
-        return [gv.flows(frame.set_geometry(origins, crs=frame.crs), ends, request.cell, **how, rng=rng)]
-    with gv.Session(frame, **how, rng=rng) as session:
-        if question == "summary":
-            return ask_summary(session, request.guarantee)
-        if question == "nearest":
-            lat, lon = request.at
-            place = geopandas.GeoSeries.from_xy([lon], [lat], crs=4326)
-            return [session.nearest(place, **request.own_values, **request.budget_values)]
-        return [session.hull(**request.budget_values)]
+        locations = request.made_up(frame.set_geometry(origins, crs=frame.crs), rng)
+        return [request.answer(locations, destinations=geopandas.GeoSeries(destinations, crs=frame.crs))]
+    releases = request.ask(request.made_up(frame, rng))
+    motion = request.motion
+    return [gv.smooth(release, motion=motion, times=request.time) if motion else release for release in releases]
 
 
 def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:

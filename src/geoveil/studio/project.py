@@ -67,9 +67,8 @@ class Project:
         self.regions: Path | None = None
         #: The key that signs certificates.
         self.key: SigningKey | None = None
-        #: What maps are drawn on besides geoveil's own ground: a file of the user, and tiles from the network.
+        #: The user's own base map, drawn below the data of every map.
         self.basemap: Path | None = None
-        self.tiles = ""
         #: A message that the next page shows once: a refusal, or what was done.
         self.notice: tuple[str, str] | None = None
         #: The ledger that step 6 shows, the account whose history it shows, and releases made since the studio began.
@@ -215,7 +214,7 @@ class Project:
         """Return the map of the true locations, for their owner."""
         if (data := self.data) is None:
             return None
-        known = (data, self.choices.by, self.basemap, self.tiles)
+        known = (data, self.choices.by, self.basemap)
         # No lock is held while it is drawn: other pages would wait.
         found = self._map
         if found is None or found[0] != known:
@@ -223,16 +222,16 @@ class Project:
         return found[1]
 
     def view(self, layers: Sequence[Layer], label: str) -> MapView:
-        """Return a map of some layers, on the user's base map or tiles if they can be read and fetched."""
+        """Return a map of some layers, on the user's base map if it can be read."""
         from geoveil.studio.map_view import MapView
 
         basemap = None if self.basemap is None else str(self.basemap)
         try:
-            return MapView(layers, label, basemap=basemap, tiles=self.tiles or None)
+            return MapView(layers, label, basemap=basemap)
         except GeoveilError as problem:
-            if basemap is None and not self.tiles:
+            if basemap is None:
                 raise
-            self.basemap, self.tiles, self.notice = None, "", ("stop", self.told(problem))
+            self.basemap, self.notice = None, ("stop", self.told(problem))
             return MapView(layers, label)
 
     # The question --------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from geoveil.errors import FileUnavailable, GeoveilError
 from geoveil.geo.formats.atomic import ROOM, certificate_path, staging_folder, write_certificate
 from geoveil.geo.formats.fingerprints import files_of
 from tests.formats import BAY, FORMATS, make, people
+from tests.questions import release_of
 
 #: More than the number of calls of one exchange.
 STEPS = 80
@@ -68,13 +69,13 @@ def full() -> None:
 
 def test_existing_targets_are_refused(tmp_path: Path) -> None:
     """A release refuses an existing target unless told to replace it, and says how."""
-    release = gv.points(people(), by="user", rho=1e-4, area=BAY)
+    release = gv.Locations(people(), person="user", area=BAY).points(rho=1e-4)
     path = release.to_file(tmp_path / "out.csv")
     before = path.read_bytes()
     with pytest.raises(FileUnavailable, match=r"out\.csv: it exists\. Choose another name, or .* overwrite=True\."):
         release.to_file(path)
     assert path.read_bytes() == before
-    gv.points(people(seed=2), by="user", rho=1e-4, area=BAY).to_file(path, overwrite=True)
+    gv.Locations(people(seed=2), person="user", area=BAY).points(rho=1e-4).to_file(path, overwrite=True)
     assert path.read_bytes() != before
     assert gv.verify(path)
 
@@ -97,8 +98,8 @@ def test_existing_targets_cost_nothing(tmp_path: Path) -> None:
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
         with pytest.raises(FileUnavailable, match="it exists"):
-            gv.points_file(
-                tmp_path / "in.gpkg", tmp_path / "out.gpkg", rho=1e-4, area=BAY, ledger=ledger, subject="all"
+            gv.Locations(tmp_path / "in.gpkg", area=BAY).session(ledger=ledger, subject="all").points(
+                to=tmp_path / "out.gpkg", rho=1e-4
             )
         assert ledger.remaining("all") == 1
     assert (tmp_path / "out.gpkg").read_text() == "mine"
@@ -236,7 +237,9 @@ def test_writers_do_not_interleave(tmp_path: Path) -> None:
 
 
 def _release(source: Path, target: Path, ledger: gv.Ledger) -> None:
-    gv.points_file(source, target, rho=1e-7, area=BAY, ledger=ledger, subject="all", confirm=lambda told: None)
+    gv.Locations(source, area=BAY, confirm=lambda told: None).session(ledger=ledger, subject="all").points(
+        to=target, rho=1e-7
+    )
 
 
 def _source(folder: Path) -> Path:
@@ -290,5 +293,5 @@ def test_sizes_are_estimated(name: str, tmp_path: Path) -> None:
     target = tmp_path / f"out{''.join(path.suffixes)}"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(preparation, "check_room", lambda target, needed: found.append(needed))
-        gv.points_file(path, target, rho=1e-4, **told)
+        release_of("points", path, to=target, rho=1e-4, **told)
     assert sum(file.stat().st_size for file in files_of(target)) <= found[0] <= ROOM + 10**5

@@ -45,12 +45,12 @@ def test_files_are_read_without_an_option(kind: str, tmp_path: Path) -> None:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        frame = gv.read(path)
+        frame = gv.Locations(path).frame()
     person = next(name for name in frame if "user" in name)
     assert frame[person].tolist() == ["ann", "bob"]
     assert frame.geometry.y.tolist() == [37.78, 37.76]
     assert frame.geometry.x.tolist() == [-122.41, -122.45]
-    release = gv.points_file(path, tmp_path / f"out{''.join(path.suffixes)}", by=person, rho=1e6, area=BAY)
+    release = gv.Locations(path, person=person, area=BAY).points(to=tmp_path / f"out{''.join(path.suffixes)}", rho=1e6)
     loaded = gv.load(release.value).value
     assert loaded[person].tolist() == ["ann", "bob"]
     assert (loaded.get_coordinates() - frame.get_coordinates()).abs().to_numpy().max() < 1e-6
@@ -61,11 +61,11 @@ def test_files_that_are_not_in_utf_8_are_read_as_latin_1_and_that_is_told(tmp_pa
     path = tmp_path / "in.csv"
     path.write_bytes("user,lat,lon\nJosé,37.78,-122.41\n".encode("latin-1"))
     with pytest.warns(GeoveilWarning, match=r"in\.csv is not written in UTF-8: it is read as Latin-1"):
-        release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
+        release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "out.csv", rho=1e-4)
     assert release.value.read_bytes().splitlines()[1].startswith(b"Jos\xe9,")
     assert gv.load(release.value).by.tolist() == ["José"]
     with pytest.raises(InvalidFile, match=r'text in utf-8.*encoding="latin-1"'):
-        gv.read(path, encoding="utf-8")
+        gv.Locations(path, encoding="utf-8").frame()
 
 
 def test_the_last_row_of_a_long_file_may_be_cut_off_in_the_sample(
@@ -90,7 +90,7 @@ def test_long_fields_are_read(tmp_path: Path) -> None:
     line = "LINESTRING (" + ", ".join(f"-122.{i:06d} 37.7" for i in range(300_000, 320_000)) + ")"
     path = tmp_path / "in.csv"
     path.write_text(f'user,geom\nann,"{line}"\n')
-    assert len(gv.read(path).geometry[0].coords) == 20_000
+    assert len(gv.Locations(path).frame().geometry[0].coords) == 20_000
     assert csv.field_size_limit() == limit
 
 
@@ -99,8 +99,8 @@ def test_three_digits_after_a_comma_may_be_thousands(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("user;lat;lon\nann;37,781;-122,415\n")
     with pytest.raises(InvalidFile, match=r'must be a number\. Give decimal=","'):
-        gv.read(path)
-    assert gv.read(path, decimal=",").geometry.y.tolist() == [37.781]
+        gv.Locations(path).frame()
+    assert gv.Locations(path, decimal=",").frame().geometry.y.tolist() == [37.781]
 
 
 def test_files_without_a_header_are_told(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_files_without_a_header_are_told(tmp_path: Path) -> None:
         "7\t2010-10-19T23:55:27Z\t37.78\t-122.41\t22847\n7\t2010-10-18T22:17:43Z\t37.76\t-122.45\t420315\n"
     )
     with pytest.raises(InvalidFile, match=r"a header.*first line.*names=") as refused:
-        gv.read(path)
+        gv.Locations(path).frame()
     assert "7" in str(refused.value)
     names = ["user", "time", "lat", "lon", "place"]
-    release = gv.points_file(path, tmp_path / "out.csv", names=names, by="user", rho=1e6, area=BAY)
+    release = gv.Locations(path, person="user", names=names, area=BAY).points(to=tmp_path / "out.csv", rho=1e6)
     text = release.value.read_text().splitlines()
     assert text[0].split("\t") == ["user", "time", "lat", "lon", "radius_95", "rho"]
     assert len(text) == 3
     assert gv.load(release.value).value.geometry.x.round(3).tolist() == [-122.41, -122.45]
     with pytest.raises(InvalidParameter, match=r"^names = .*5 names"):
-        gv.read(path, names=["user", "lat", "lon"])
+        gv.Locations(path, names=["user", "lat", "lon"]).frame()

@@ -28,6 +28,7 @@ from geoveil.geo.formats import guards, limits, open_locations, wkb
 from geoveil.geo.formats import parquet as parquet_files
 from tests import fuzz
 from tests.formats import BAY, FORMATS, make, people
+from tests.questions import release_of
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ def test_opening_a_file_requests_no_address_in_it(
     address, found = requests
     (tmp_path / name).write_text(REQUESTING[name](address))
     with pytest.raises(InvalidFile, match=name):
-        gv.points_file(tmp_path / name, tmp_path / f"out{Path(name).suffix}", rho=1e-4, area=BAY)
+        gv.Locations(tmp_path / name, area=BAY).points(to=tmp_path / f"out{Path(name).suffix}", rho=1e-4)
     assert not found
 
 
@@ -132,7 +133,7 @@ def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], t
     path, _ = make("trips.gpkg", tmp_path, people(n=5).set_crs(system, allow_override=True))
     code = (
         "import geoveil as gv\nbay = gv.local(lat=37.77, lon=-122.42, radius=50_000)\n"
-        f"gv.points_file({str(path)!r}, {str(tmp_path / 'out.gpkg')!r}, by='user', rho=1e-4, area=bay)\n"
+        f"gv.Locations({str(path)!r}, person='user', area=bay).points(to={str(tmp_path / 'out.gpkg')!r}, rho=1e-4)\n"
         "import pyproj\nassert pyproj.network.is_network_enabled()"
     )
     allowed = {"PROJ_NETWORK": "ON", "PROJ_NETWORK_ENDPOINT": address, "PROJ_USER_WRITABLE_DIRECTORY": str(tmp_path)}
@@ -153,7 +154,7 @@ def test_systems_without_an_address_are_read(stated: Any, tmp_path: Path) -> Non
     }
     whole = {"type": "FeatureCollection", "crs": stated, "features": [feature]}
     (tmp_path / "a.geojson").write_text(json.dumps(whole, indent=1))
-    assert len(gv.read(tmp_path / "a.geojson")) == 1
+    assert len(gv.Locations(tmp_path / "a.geojson").frame()) == 1
 
 
 @pytest.mark.parametrize("size", [400, 4096 * 3])
@@ -173,7 +174,7 @@ def test_features_in_lines_are_read_whole_or_refused(tmp_path: Path) -> None:
     lines = [json.dumps(POINT)] * 3
     for text in ("\n".join(lines), "".join(f"\x1e{line}\n" for line in lines), "\n\n".join(lines) + "\n"):
         (tmp_path / "a.geojson").write_text(text)
-        assert len(gv.read(tmp_path / "a.geojson")) == 3
+        assert len(gv.Locations(tmp_path / "a.geojson").frame()) == 3
     broken = [
         f"{lines[0]}\n{{broken\n{lines[0]}\n",
         f"{lines[0]}\n{lines[0][:-4]}",
@@ -182,23 +183,23 @@ def test_features_in_lines_are_read_whole_or_refused(tmp_path: Path) -> None:
     for text in ("\ufeff" + "\n".join(lines), f"{collection()}\n{lines[0]}", *broken):
         (tmp_path / "a.geojson").write_text(text)
         with pytest.raises(InvalidFile, match=r"a\.geojson"):
-            gv.read(tmp_path / "a.geojson")
+            gv.Locations(tmp_path / "a.geojson").frame()
 
 
 def test_geopackages_with_tables_that_lie_elsewhere_are_refused(tmp_path: Path) -> None:
     """A virtual table reads another file; the index of places is the only one that is allowed."""
     path, _ = make("trips.gpkg", tmp_path)
-    assert len(gv.read(path)) == 60
+    assert len(gv.Locations(path).frame()) == 60
     with sqlite3.connect(path) as store:
         store.execute("CREATE VIRTUAL TABLE other USING fts5(a)")
     store.close()
     with pytest.raises(InvalidFile, match=r"'other'.*virtual"):
-        gv.read(path)
+        gv.Locations(path).frame()
     with sqlite3.connect(tmp_path / "plain.gpkg") as store:
         store.execute("CREATE TABLE a (b)")
     store.close()
     with pytest.raises(InvalidFile, match="another SQLite database"):
-        gv.read(tmp_path / "plain.gpkg")
+        gv.Locations(tmp_path / "plain.gpkg").frame()
 
 
 @pytest.mark.parametrize(
@@ -208,9 +209,9 @@ def test_addresses_and_virtual_files_are_no_paths(name: str, tmp_path: Path) -> 
     """Addresses and virtual files are refused for reading and for writing."""
     path, told = make("trips.geojson", tmp_path)
     with pytest.raises(InvalidFile, match="file not found"):
-        gv.read(name)
+        gv.Locations(name).frame()
     with pytest.raises((InvalidFile, InvalidParameter)):
-        gv.points_file(path, name, rho=1e-4, **told)
+        release_of("points", path, to=name, rho=1e-4, **told)
 
 
 @pytest.mark.parametrize("name", ["a!b.gpkg", "a;b.shp"])
@@ -219,9 +220,9 @@ def test_names_that_gdal_takes_otherwise_are_refused(name: str, tmp_path: Path) 
     path, told = make(f"trips{Path(name).suffix}", tmp_path)
     (tmp_path / name).write_bytes(path.read_bytes())
     with pytest.raises(InvalidFile, match="Rename it"):
-        gv.read(tmp_path / name)
+        gv.Locations(tmp_path / name).frame()
     with pytest.raises(InvalidFile, match="Rename it"):
-        gv.points_file(path, tmp_path / f"out-{name}", rho=1e-4, **told)
+        release_of("points", path, to=tmp_path / f"out-{name}", rho=1e-4, **told)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
     suffix = Path(name).suffix
     path, told = make({".parquet": "wkb.parquet"}.get(suffix, f"trips{suffix}"), tmp_path)
     (tmp_path / "out").mkdir()
-    gv.points_file(path, tmp_path / "out" / name, rho=1e-4, **told)
+    release_of("points", path, to=tmp_path / "out" / name, rho=1e-4, **told)
     assert gv.load(tmp_path / "out" / name).n == 60
 
 
@@ -243,10 +244,10 @@ def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("ann", rho=1)
         with pytest.raises(InvalidFile, match="a path in UTF-8"):
-            gv.points_file(path, odd, rho=1e-4, area=BAY, ledger=ledger, subject="ann")
+            gv.Locations(path, area=BAY).session(ledger=ledger, subject="ann").points(to=odd, rho=1e-4)
         assert ledger.spent("ann") == 0
     with pytest.raises(InvalidFile, match="a path in UTF-8"):
-        gv.read(odd)
+        gv.Locations(odd).frame()
 
 
 @pytest.mark.parametrize("encoding", ["base64", "rot13", "zlib", "undefined", 5, ""])
@@ -254,13 +255,13 @@ def test_encodings_that_are_not_those_of_texts_are_refused(encoding: Any, tmp_pa
     """Python knows some that are no encodings of texts."""
     path, _ = make("trips.csv", tmp_path)
     with pytest.raises(InvalidParameter, match=r"^encoding = "):
-        gv.read(path, encoding=encoding)
+        gv.Locations(path, encoding=encoding).frame()
 
 
 def test_commands_refuse_what_is_read_before_what_is_written(tmp_path: Path) -> None:
     """With the exit code of data; a certificate does not go into a folder."""
     path, _ = make("trips.csv", tmp_path)
-    area = ["--local", "37.77,-122.42,50km", "--rho", "1e-4"]
+    area = ["--area", "37.77,-122.42,50km", "--rho", "1e-4"]
     for source in ("/dev/stdin", str(tmp_path / "none.xyz"), str(tmp_path / "none.csv")):
         code, said = fuzz.ran(["points", source, "-o", str(tmp_path / "out.csv"), *area])
         assert (code, source in said) == (3, True)
@@ -278,10 +279,10 @@ def test_systems_that_name_files_or_addresses_are_refused(tmp_path: Path) -> Non
     for grid in ("http://127.0.0.1:9/grid.tif", "/etc/grid.gsb", "@../grid.gsb"):
         system = f"+proj=longlat +ellps=bessel +nadgrids={grid} +no_defs +type=crs"
         with pytest.raises(InvalidFile, match="names no grid file"):
-            gv.read(tmp_path / "trips.csv", lat="n", lon="e", crs=system)
+            gv.Locations(tmp_path / "trips.csv", lat="n", lon="e", crs=system).frame()
         path = geoparquet(tmp_path / "a.parquet", None, crs=pyproj.CRS(system).to_json_dict())
         with pytest.raises(InvalidFile, match="names no grid file"):
-            gv.read(path)
+            gv.Locations(path).frame()
 
 
 def nested(depth: int, inner: bytes, kind: int = 7) -> bytes:
@@ -306,7 +307,7 @@ def test_geometries_within_geometries_do_not_crash(kind: int, tmp_path: Path) ->
     for deep in (nested(200_000, point, kind), nested(200_000, b"", kind), second):
         path = geoparquet(tmp_path / "deep.parquet", point, deep)
         with pytest.raises(InvalidFile, match=r"row 2 .*more than 64 deep"):
-            gv.read(path)
+            gv.Locations(path).frame()
 
 
 @pytest.mark.parametrize(
@@ -345,14 +346,14 @@ def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
     pq.write_table(pa.table({name: [1.0] for name in ("lat", "lon", *names)}), parquet)
     for path in (csv, parquet):
         with pytest.raises(InvalidFile, match=r"at most 16384 columns.*GEOVEIL_MAX_COLUMNS"):
-            gv.read(path)
+            gv.Locations(path).frame()
     monkeypatch.setenv("GEOVEIL_MAX_COLUMNS", "30000")
     with pytest.raises(InvalidFile, match=r"\['c7'\].*different names"):
-        gv.read(csv)
+        gv.Locations(csv).frame()
     assert open_locations(parquet).columns.keys() == {*names}
     monkeypatch.setenv("GEOVEIL_MAX_COLUMNS", "many")
     with pytest.raises(InvalidParameter, match="GEOVEIL_MAX_COLUMNS = 'many'"):
-        gv.read(csv)
+        gv.Locations(csv).frame()
 
 
 @pytest.mark.once
@@ -360,19 +361,19 @@ def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch:
     """Beyond some size, by more than a hundredfold."""
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"lat,lon\n" + b"37.7,-122.4\n" * 200_000))
-    assert len(gv.read(path)) == 200_000
+    assert len(gv.Locations(path).frame()) == 200_000
     monkeypatch.setattr(csv_files, "UNPACKED", 2**20)
     with pytest.raises(InvalidFile, match=r"bomb.*at most 100 bytes unpacked.*GEOVEIL_MAX_EXPANSION"):
-        gv.read(path)
+        gv.Locations(path).frame()
     monkeypatch.setenv("GEOVEIL_MAX_EXPANSION", "2000")
-    assert len(gv.read(path)) == 200_000
+    assert len(gv.Locations(path).frame()) == 200_000
 
 
 def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
     """A header of a packed file that does not end is refused after some megabytes."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
     with pytest.raises(InvalidFile, match="a header of less than"):
-        gv.read(tmp_path / "a.csv.gz")
+        gv.Locations(tmp_path / "a.csv.gz").frame()
 
 
 @pytest.mark.once
@@ -380,10 +381,10 @@ def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monk
     """A Parquet file whose metadata tell of too much data is refused."""
     table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False)
-    assert len(gv.read(tmp_path / "a.parquet")) == 500_000
+    assert len(gv.Locations(tmp_path / "a.parquet").frame()) == 500_000
     monkeypatch.setattr(parquet_files, "UNPACKED", 2**20)
     with pytest.raises(InvalidFile, match=r"at most 100 bytes unpacked.*GEOVEIL_MAX_EXPANSION"):
-        gv.read(tmp_path / "a.parquet")
+        gv.Locations(tmp_path / "a.parquet").frame()
 
 
 def test_large_metadata_of_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,7 +392,7 @@ def test_large_metadata_of_parquet_is_refused(tmp_path: Path, monkeypatch: pytes
     path, _ = make("plain.parquet", tmp_path)
     monkeypatch.setenv("GEOVEIL_MAX_METADATA", "1000")
     with pytest.raises(InvalidFile, match=r"1000 bytes of metadata.*GEOVEIL_MAX_METADATA"):
-        gv.read(path)
+        gv.Locations(path).frame()
 
 
 GPX = '<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">{}</gpx>'
@@ -406,7 +407,7 @@ def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Pa
         text = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE gpx [{declared}]>'
         (tmp_path / "bomb.gpx").write_text(text + GPX.format(WAYPOINT.format("<name>&e9;</name>")), encoding=encoding)
         with pytest.raises(InvalidFile, match="declares no document type"):
-            gv.read(tmp_path / "bomb.gpx")
+            gv.Locations(tmp_path / "bomb.gpx").frame()
 
 
 @pytest.mark.once
@@ -415,8 +416,8 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     deep = "<extensions>" + "<a>" * 100_000 + "</a>" * 100_000 + "</extensions>"
     (tmp_path / "deep.gpx").write_text(GPX.format(WAYPOINT.format(deep)))
     with pytest.raises(InvalidFile, match="more than 64 deep"):
-        gv.read(tmp_path / "deep.gpx")
-    gv.points_file(tmp_path / "deep.gpx", tmp_path / "out.gpx", rho=1e-4, area=BAY)
+        gv.Locations(tmp_path / "deep.gpx").frame()
+    gv.Locations(tmp_path / "deep.gpx", area=BAY).points(to=tmp_path / "out.gpx", rho=1e-4)
     assert "extensions" not in (tmp_path / "out.gpx").read_text()
 
 
@@ -427,7 +428,7 @@ def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch
     for text in (WAYPOINT.format("<name>" + "x" * 2**21 + "</name>"), WAYPOINT.format("<a></a>" * 2**19)):
         (tmp_path / "long.gpx").write_text(GPX.format(WAYPOINT.format("") + text))
         with pytest.raises(InvalidFile, match="bytes between points"):
-            gv.read(tmp_path / "long.gpx")
+            gv.Locations(tmp_path / "long.gpx").frame()
 
 
 @pytest.mark.once
@@ -439,17 +440,19 @@ def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pyte
         '<trk><name>two</name><trkseg/><trkseg><trkpt lat="37.7" lon="-122.4"><ele>1</ele></trkpt></trkseg></trk>'
     )
     path.write_text(path.read_text().replace("</gpx>", more + "</gpx>"))
-    whole = gv.read(path)
+    whole = gv.Locations(path).frame()
     assert whole["track_name"].tolist()[-3:] == ["late", "late", "two"]
     assert whole["segment"].tolist()[-3:] == [0, 0, 2]
     for size in (1, 7, 64, 1000):
         monkeypatch.setattr(gpx_files, "_BLOCK", size)
         monkeypatch.setattr(gpx_files, "_ROWS", 5)
-        assert gv.read(path).equals(whole)
-        gv.points_file(path, tmp_path / "out.gpx", rho=1e6, area=BAY, outside="clamp", keep="all")
+        assert gv.Locations(path).frame().equals(whole)
+        gv.Locations(path, area=BAY, outside="clamp").points(
+            to=tmp_path / "out.gpx", overwrite=True, rho=1e6, keep="all"
+        )
         # Elevations tell places, and are released only by name.
         columns = [name for name in whole if name not in ("geometry", "time", "ele")]
-        after = gv.read(tmp_path / "out.gpx")
+        after = gv.Locations(tmp_path / "out.gpx").frame()
         assert (
             after[columns].astype(str).equals(whole[columns].astype(str).assign(segment=after["segment"].astype(str)))
         )
@@ -461,12 +464,12 @@ def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "trips.SHP").write_bytes(path.read_bytes())
     path.unlink()
     with pytest.raises(InvalidParameter, match="part of it"):
-        gv.points_file(tmp_path / "trips.SHP", path, rho=1e-4, **told)
+        release_of("points", tmp_path / "trips.SHP", to=path, rho=1e-4, **told)
     assert (tmp_path / "trips.dbf").exists()
     path, told = make("trips.csv", tmp_path)
     (tmp_path / "link.csv").symlink_to(path)
     with pytest.raises(InvalidParameter, match="a file other than the source"):
-        gv.points_file(path, tmp_path / "link.csv", rho=1e-4, **told)
+        release_of("points", path, to=tmp_path / "link.csv", rho=1e-4, **told)
 
 
 @pytest.mark.posix
@@ -476,14 +479,14 @@ def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
     (tmp_path / "device.csv").symlink_to("/dev/zero")
     for name in ("pipe.csv", "device.csv"):
         with pytest.raises(InvalidFile, match="a pipe or a device"):
-            gv.read(tmp_path / name)
+            gv.Locations(tmp_path / name).frame()
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "gone.csv").symlink_to(tmp_path / "nowhere")
     for name in ("loop.csv", "gone.csv", "a\0b.csv", "a" * 300 + ".csv"):
         with pytest.raises(InvalidFile, match=r"a file that|file not found"):
-            gv.read(tmp_path / name)
+            gv.Locations(tmp_path / name).frame()
     path, told = make("trips.csv", tmp_path)
-    gv.points_file(path, tmp_path / "loop.csv", rho=1e-4, **told)
+    release_of("points", path, to=tmp_path / "loop.csv", overwrite=True, rho=1e-4, **told)
     assert gv.load(tmp_path / "loop.csv").n == 60
 
 
@@ -579,7 +582,7 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
     (tmp_path / "out").mkdir()
     refused = 0
     for name, (path, by) in crafted(tmp_path).items():
-        told: dict[str, Any] = {} if by is None else {"by": by}
+        told: dict[str, Any] = {} if by is None else {"person": by}
         codes: dict[str, int] = {}
         for command in fuzz.commands(path, told, tmp_path / "out")[:2]:
             args = [arg for arg in command if arg not in ("--missing", "drop", "--keep", "all")]
@@ -594,7 +597,7 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
 def test_changed_certificates_are_refused(tmp_path: Path) -> None:
     """A certificate is refused, whatever replaces any part of it."""
     path, told = make("trips.csv", tmp_path, people(n=5))
-    gv.points_file(path, tmp_path / "out.csv", rho=1e-4, **told)
+    release_of("points", path, to=tmp_path / "out.csv", rho=1e-4, **told)
     beside = tmp_path / "out.csv.certificate.json"
     sound = json.loads(beside.read_text())
     odd = [[], {}, "x", "9" * 5000, {"a": [1]}, {"path": "/etc/passwd"}, {"encoding": 3}, -1, 1e300]
@@ -632,11 +635,11 @@ def test_files_of_other_programs_are_read_and_released(name: str, tmp_path: Path
     """Real ones, in any place: points outside of the area are moved to its edge."""
     if not (STRANGERS / name).exists():
         pytest.skip(f"{name} is not among the files of other programs")
-    frame = gv.read(STRANGERS / name, missing="drop")
+    frame = gv.Locations(STRANGERS / name, missing="drop").frame()
     x, y = frame.geometry.iloc[0].coords[0][:2]
     area = gv.local(lat=round(y), lon=round(x), radius=1_000_000)
     target = tmp_path / name
-    release = gv.points_file(STRANGERS / name, target, rho=1e-4, area=area, outside="clamp", missing="drop")
+    release = gv.Locations(STRANGERS / name, area=area, outside="clamp", missing="drop").points(to=target, rho=1e-4)
     assert release.n == shapely.get_num_coordinates(frame.geometry.array).sum()
     assert gv.load(target).n == release.n
 

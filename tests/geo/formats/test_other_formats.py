@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from geoveil.cli.smooth import check_times
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import ending, open_locations, targets
 from tests.formats import BAY, people
+from tests.questions import release_of
 
 pytestmark = pytest.mark.once
 
@@ -36,7 +38,7 @@ def table() -> Any:
 
 def released(source: Path, target: Path, **how: Any) -> Any:
     """Release a file and load what was written."""
-    gv.points_file(source, target, rho=1.0, area=BAY, **how)
+    release_of("points", source, area=BAY, to=target, rho=1.0, **how)
     return gv.load(target).value
 
 
@@ -102,7 +104,7 @@ def test_the_ending_of_the_target_is_its_format(start: str, end: str, tmp_path: 
         frame.to_file(source)
     else:
         frame.to_parquet(source)
-    found = released(source, tmp_path / f"out{end}", by="user")
+    found = released(source, tmp_path / f"out{end}", person="user")
     assert near(found, frame)
     assert found["user"].tolist() == frame["user"].tolist()
     assert pd.to_datetime(found["time"], utc=True).tolist() == pd.to_datetime(frame["time"], utc=True).tolist()
@@ -119,7 +121,7 @@ def test_lines_go_into_any_format(end: str, tmp_path: Path) -> None:
     ]
     frame = geopandas.GeoDataFrame({"user": ["ann", "bob"]}, geometry=lines, crs=4326)
     frame.to_file(tmp_path / "lines.geojson")
-    found = released(tmp_path / "lines.geojson", tmp_path / f"out{end}", by="user")
+    found = released(tmp_path / "lines.geojson", tmp_path / f"out{end}", person="user")
     assert near(found, frame)
 
 
@@ -127,14 +129,14 @@ def test_a_target_that_cannot_hold_the_columns_is_refused_before_anything_is_cha
     """A shapefile would cut long names; other endings are not written."""
     rows = table().rename(columns={"user": "a_very_long_name"})
     rows.to_csv(tmp_path / "trips.csv", index=False)
-    how: dict[str, Any] = {"rho": 1.0, "area": BAY, "by": "a_very_long_name"}
+    how: dict[str, Any] = {"rho": 1.0, "area": BAY, "person": "a_very_long_name"}
     with Ledger(tmp_path / "budget.db") as ledger:
         for label in rows["a_very_long_name"].unique():
             ledger.create(label, rho=10)
         with pytest.raises(InvalidParameter, match=r"at most 10 bytes.*\.gpkg"):
-            gv.points_file(tmp_path / "trips.csv", tmp_path / "out.shp", ledger=ledger, **how)
+            release_of("points", tmp_path / "trips.csv", ledger=ledger, to=tmp_path / "out.shp", **how)
         with pytest.raises(InvalidParameter, match=r"ends in \.csv, \.xlsx"):
-            gv.points_file(tmp_path / "trips.csv", tmp_path / "out.kml", ledger=ledger, **how)
+            release_of("points", tmp_path / "trips.csv", ledger=ledger, to=tmp_path / "out.kml", **how)
         assert all(ledger.spent(label) == 0 for label in rows["a_very_long_name"].unique())
     assert not [*tmp_path.glob("out*")]
 
@@ -154,11 +156,11 @@ def test_shapes_and_texts_that_a_shapefile_cannot_hold_are_refused_before_anythi
             frame.to_file(tmp_path / f"{name}.gpkg")
         how: dict[str, Any] = {"rho": 1.0, "area": BAY, "keep": ["note"], "ledger": ledger, "subject": "ann"}
         with pytest.raises(InvalidParameter, match=r"^target = \['LineString', 'Point'\].*several types.*\.gpkg"):
-            gv.points_file(tmp_path / "mixed.gpkg", tmp_path / "out.shp", **how)
+            release_of("points", tmp_path / "mixed.gpkg", to=tmp_path / "out.shp", **how)
         with pytest.raises(InvalidFile, match=r"row 2, note.*at most 254 bytes"):
-            gv.points_file(tmp_path / "long.gpkg", tmp_path / "out.shp", **how)
+            release_of("points", tmp_path / "long.gpkg", to=tmp_path / "out.shp", **how)
         assert ledger.spent("ann") == 0
-        gv.points_file(tmp_path / "lines.gpkg", tmp_path / "out.shp", **how)
+        release_of("points", tmp_path / "lines.gpkg", to=tmp_path / "out.shp", **how)
         assert near(geopandas.read_file(tmp_path / "out.shp"), geopandas.read_file(tmp_path / "lines.gpkg"))
 
 
@@ -168,13 +170,8 @@ def test_dates_and_numbers_of_a_spreadsheet_stay_what_they_are(tmp_path: Path) -
     notes = ["=1+1", "+41 44 000", "@x", *["plain"] * 9]
     rows = table().assign(time=times, count=range(12), note=notes, share=0.5)
     rows.to_parquet(tmp_path / "trips.parquet")
-    gv.points_file(
-        tmp_path / "trips.parquet",
-        tmp_path / "out.xlsx",
-        by="user",
-        rho=1.0,
-        area=BAY,
-        keep=["count", "note", "share"],
+    gv.Locations(tmp_path / "trips.parquet", person="user", area=BAY).points(
+        to=tmp_path / "out.xlsx", rho=1.0, keep=["count", "note", "share"]
     )
     found = pd.read_excel(tmp_path / "out.xlsx")
     assert found["time"].tolist() == times.tolist()
@@ -191,13 +188,13 @@ def test_sheets_are_chosen_like_layers(tmp_path: Path) -> None:
     with pd.ExcelWriter(path) as book:
         pd.DataFrame().to_excel(book, sheet_name="cover", index=False)
         table().to_excel(book, sheet_name="trips", index=False)
-    assert len(gv.read(path)) == 12
+    assert len(gv.Locations(path).frame()) == 12
     with pd.ExcelWriter(path) as book:
         pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="about", index=False)
         table().to_excel(book, sheet_name="trips", index=False)
     with pytest.raises(InvalidParameter, match=r"layer.*'about', 'trips'"):
-        gv.read(path)
-    assert len(gv.read(path, layer="trips")) == 12
+        gv.Locations(path).frame()
+    assert len(gv.Locations(path, layer="trips").frame()) == 12
 
 
 def test_spreadsheets_need_a_package_and_say_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +202,7 @@ def test_spreadsheets_need_a_package_and_say_which(tmp_path: Path, monkeypatch: 
     table().to_excel(tmp_path / "trips.xlsx", index=False)
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
     with pytest.raises(FileUnavailable, match=r"geoveil\[excel\]"):
-        gv.read(tmp_path / "trips.xlsx")
+        gv.Locations(tmp_path / "trips.xlsx").frame()
 
 
 def test_tracks_of_geolife_have_a_time_and_the_user_of_their_folder(tmp_path: Path) -> None:
@@ -213,20 +210,25 @@ def test_tracks_of_geolife_have_a_time_and_the_user_of_their_folder(tmp_path: Pa
     frame = people(12)
     for user, rows in (("000", frame.geometry[:5]), ("001", frame.geometry[5:])):
         plt(tmp_path / "Geolife" / "Data" / user / "Trajectory" / "20081023025304.plt", rows)
-    found = released(tmp_path / "Geolife", tmp_path / "out.csv", by="user")
+    found = released(tmp_path / "Geolife", tmp_path / "out.csv", person="user")
     assert near(found, frame)
     assert found["user"].tolist() == ["000"] * 5 + ["001"] * 7
     assert found["time"].tolist()[:2] == ["2008-10-23 02:53:04Z", "2008-10-23 02:54:04Z"]
     plt(tmp_path / "one.plt", frame.geometry)
-    assert gv.read(tmp_path / "one.plt").columns.tolist() == ["trajectory", "time", "altitude", "geometry"]
+    assert gv.Locations(tmp_path / "one.plt").frame().columns.tolist() == [
+        "trajectory",
+        "time",
+        "altitude",
+        "geometry",
+    ]
     plt(tmp_path / "none.plt", [])
     with pytest.raises(InvalidFile, match="at least one"):
-        gv.points_file(tmp_path / "none.plt", tmp_path / "x.csv", rho=1.0, area=BAY)
+        gv.Locations(tmp_path / "none.plt", area=BAY).points(to=tmp_path / "x.csv", rho=1.0)
     with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
-        gv.points_file(tmp_path / "one.plt", tmp_path / "x.plt", rho=1.0, area=BAY)
+        gv.Locations(tmp_path / "one.plt", area=BAY).points(to=tmp_path / "x.plt", rho=1.0)
     (tmp_path / "old.plt").write_text(PLT.replace("WGS 84", "NAD27 CONUS"))
     with pytest.raises(InvalidFile, match="WGS 84"):
-        gv.read(tmp_path / "old.plt")
+        gv.Locations(tmp_path / "old.plt").frame()
 
 
 def test_a_track_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
@@ -238,24 +240,24 @@ def test_a_track_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> Non
             plt(tmp_path / "data" / "b" / "Trajectory" / "1.plt", people(5).geometry)
 
     with pytest.raises(InvalidFile, match="unchanged while it is read"):
-        gv.points_file(tmp_path / "data", tmp_path / "out.csv", rho=1.0, area=BAY, progress=progress)
+        gv.Locations(tmp_path / "data", area=BAY, progress=progress).points(to=tmp_path / "out.csv", rho=1.0)
 
 
 def test_kml_has_placemarks_and_tracks(tmp_path: Path) -> None:
     """A point of a track is a row with its time; data that was added is a column."""
-    found = released(kml(tmp_path / "a.kml", POINT, TRACK), tmp_path / "out.csv", by="name", keep=["mode"])
+    found = released(kml(tmp_path / "a.kml", POINT, TRACK), tmp_path / "out.csv", person="name", keep=["mode"])
     assert found["name"].tolist() == ["ann", "bob", "bob"]
     assert found["time"].tolist()[2] == "2024-05-01T08:01:00Z"
     assert found["mode"].tolist()[0] == "bike"
     points = geopandas.GeoSeries.from_xy([-122.41, -122.42, -122.43], [37.78, 37.77, 37.76])
     assert near(found, points)
-    mixed = released(kml(tmp_path / "b.kml", POINT, LINE), tmp_path / "mixed.gpkg", by="name")
+    mixed = released(kml(tmp_path / "b.kml", POINT, LINE), tmp_path / "mixed.gpkg", person="name")
     assert mixed.geom_type.tolist() == ["Point", "LineString"]
     with pytest.raises(InvalidFile, match="at least one placemark"):
-        gv.read(kml(tmp_path / "c.kml"))
+        gv.Locations(kml(tmp_path / "c.kml")).frame()
     (tmp_path / "d.kml").write_text("<!DOCTYPE kml [<!ENTITY a 'b'>]>" + KML.format(POINT).partition("?>")[2])
     with pytest.raises(InvalidFile, match="no document type"):
-        gv.read(tmp_path / "d.kml")
+        gv.Locations(tmp_path / "d.kml").frame()
 
 
 def test_polygons_are_refused_with_what_to_do(tmp_path: Path) -> None:
@@ -263,7 +265,7 @@ def test_polygons_are_refused_with_what_to_do(tmp_path: Path) -> None:
     boxes = geopandas.GeoDataFrame({"user": ["ann"]}, geometry=[shapely.box(-122.5, 37.7, -122.4, 37.8)], crs=4326)
     boxes.to_file(tmp_path / "homes.gpkg")
     with pytest.raises(InvalidData, match=r"row 1 = 'Polygon'.*representative_point"):
-        gv.points_file(tmp_path / "homes.gpkg", tmp_path / "out.gpkg", rho=1.0, area=BAY)
+        gv.Locations(tmp_path / "homes.gpkg", area=BAY).points(to=tmp_path / "out.gpkg", rho=1.0)
 
 
 @pytest.mark.parametrize("form", ["list", "lines", "nested"])
@@ -277,13 +279,13 @@ def test_records_are_a_table(form: str, tmp_path: Path) -> None:
         if form == "nested":
             rows = [{**row, "location": {"lat": row.pop("lat"), "lng": row.pop("lon")}, "tags": ["x"]} for row in rows]
         path.write_text(json.dumps(rows))
-    found = released(path, tmp_path / "out.csv", by="user")
+    found = released(path, tmp_path / "out.csv", person="user")
     assert near(found, people(12))
     assert found["user"].tolist() == people(12)["user"].tolist()
     for name, text in (("a.json", "[1, 2]"), ("b.json", "[]"), ("c.json", '[{"lat": 1}, ')):
         (tmp_path / name).write_text(text)
         with pytest.raises(InvalidFile):
-            gv.read(tmp_path / name)
+            gv.Locations(tmp_path / name).frame()
 
 
 def _zip(path: Path, **files: bytes) -> Path:
@@ -300,12 +302,12 @@ def test_one_file_in_an_archive_is_read(tmp_path: Path) -> None:
     frame.to_file(tmp_path / "parts" / "t.shp")
     parts = {f"data/{part.name}": part.read_bytes() for part in (tmp_path / "parts").iterdir()}
     shape = _zip(tmp_path / "trips.shp.zip", **parts, **{"readme.txt": b"about, this"})
-    assert near(released(shape, tmp_path / "out.gpkg", by="user"), frame)
+    assert near(released(shape, tmp_path / "out.gpkg", person="user"), frame)
     kmz = _zip(tmp_path / "a.kmz", **{"doc.kml": KML.format(POINT).encode(), "icon.png": b"x"})
-    assert len(gv.read(kmz)) == 1
+    assert len(gv.Locations(kmz).frame()) == 1
     frame.to_file(tmp_path / "t.geojson")
     (tmp_path / "t.geojson.gz").write_bytes(gzip.compress((tmp_path / "t.geojson").read_bytes()))
-    assert near(gv.read(tmp_path / "t.geojson.gz"), frame)
+    assert near(gv.Locations(tmp_path / "t.geojson.gz").frame(), frame)
     opened = open_locations(tmp_path / "t.geojson.gz")
     folder = opened.path.parent
     assert folder.is_dir()
@@ -318,9 +320,9 @@ def test_archives_that_do_harm_or_are_unclear_are_refused(tmp_path: Path, monkey
     csv = table().to_csv(index=False).encode()
     for files in ({"a.csv": csv, "b.csv": csv}, {"a.png": b"x"}, {"a.zip": csv}):
         with pytest.raises(InvalidFile, match="one file of locations"):
-            gv.read(_zip(tmp_path / "x.zip", **files))
+            gv.Locations(_zip(tmp_path / "x.zip", **files)).frame()
     outside = _zip(tmp_path / "x.zip", **{"../../evil.csv": csv})
-    assert len(gv.read(outside)) == 12
+    assert len(gv.Locations(outside).frame()) == 12
     assert not (tmp_path.parent / "evil.csv").exists()
     monkeypatch.setattr("geoveil.geo.formats.archives.UNPACKED", 2**20)
     for name in ("bomb.zip", "bomb.txtx.gz"):
@@ -329,14 +331,14 @@ def test_archives_that_do_harm_or_are_unclear_are_refused(tmp_path: Path, monkey
         else:
             (tmp_path / name).write_bytes(gzip.compress(b"lat,lon\n" + b"1.0,2.0\n" * 10**6))
         with pytest.raises(InvalidFile, match="GEOVEIL_MAX_EXPANSION"):
-            gv.read(tmp_path / name)
+            gv.Locations(tmp_path / name).frame()
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04" + bytes(50))
     with pytest.raises(InvalidFile, match=r"broken\.zip"):
-        gv.read(tmp_path / "broken.zip")
+        gv.Locations(tmp_path / "broken.zip").frame()
     monkeypatch.setattr("geoveil.geo.formats.excel.UNPACKED", 2**20)
     _zip(tmp_path / "bomb.xlsx", **{"xl/workbook.xml": b" " * 10**7})
     with pytest.raises(InvalidFile, match="GEOVEIL_MAX_EXPANSION"):
-        gv.read(tmp_path / "bomb.xlsx")
+        gv.Locations(tmp_path / "bomb.xlsx").frame()
 
 
 def test_flatgeobuf_that_other_drivers_would_take_is_refused(tmp_path: Path) -> None:
@@ -344,7 +346,7 @@ def test_flatgeobuf_that_other_drivers_would_take_is_refused(tmp_path: Path) -> 
     text = b"<OGRVRTDataSource><OGRVRTLayer name='x'><SrcDataSource>/etc/passwd</SrcDataSource></OGRVRTLayer>"
     (tmp_path / "x.fgb").write_bytes(b"fgb\x03fgb\x01" + text + b"</OGRVRTDataSource>")
     with pytest.raises(InvalidFile, match="header of less than"):
-        gv.read(tmp_path / "x.fgb")
+        gv.Locations(tmp_path / "x.fgb").frame()
 
 
 @pytest.mark.parametrize("name", ["trips.dat", "trips", "trips.geo", "trips.bin"])
@@ -357,7 +359,7 @@ def test_files_with_odd_names_are_known_by_their_content(name: str, tmp_path: Pa
         people(12).to_parquet(path)
     else:
         table().to_csv(path, index=False, sep=";")
-    assert near(gv.read(path), people(12))
+    assert near(gv.Locations(path).frame(), people(12))
 
 
 def test_a_wrong_ending_is_told(tmp_path: Path) -> None:
@@ -368,10 +370,10 @@ def test_a_wrong_ending_is_told(tmp_path: Path) -> None:
         for wrong in ("x.foo", "x.geojson", "x.parquet"):
             (tmp_path / wrong).write_bytes((tmp_path / name).read_bytes())
             with pytest.raises(InvalidFile, match=rf"Rename it, so that it ends in \.{right}"):
-                gv.read(tmp_path / wrong)
+                gv.Locations(tmp_path / wrong).frame()
     (tmp_path / "y.foo").write_text("nothing")
     with pytest.raises(InvalidFile, match=r"one of \.csv.*\.xlsx.*\.gpkg.*\.kml.*\.plt.*\.zip"):
-        gv.read(tmp_path / "y.foo")
+        gv.Locations(tmp_path / "y.foo").frame()
 
 
 EMPTY: dict[str, str | None] = {
@@ -394,9 +396,13 @@ def test_empty_files_are_refused_by_name(name: str, tmp_path: Path) -> None:
         nobody.to_parquet(path)
     else:
         nobody.to_file(path)
-    for ask in (gv.read, lambda path: gv.points_file(path, tmp_path / f"out{path.suffix}", rho=1.0, area=BAY)):
+    asked: list[Callable[[], object]] = [
+        lambda: gv.Locations(path).frame(),
+        lambda: gv.Locations(path, area=BAY).points(to=tmp_path / f"out{path.suffix}", rho=1.0),
+    ]
+    for ask in asked:
         with pytest.raises(InvalidFile, match=name.replace(".", r"\.")):
-            ask(path)
+            ask()
 
 
 def test_empty_frames_are_refused() -> None:
@@ -404,9 +410,9 @@ def test_empty_frames_are_refused() -> None:
     nobody = people(12).iloc[:0]
     for x in (nobody, nobody.geometry, nobody.set_index(pd.DatetimeIndex([], name="t"))):
         with pytest.raises(InvalidData, match="at least one point"):
-            gv.points(x, rho=1.0, area=BAY)
+            gv.Locations(x, area=BAY).points(rho=1.0)
     with pytest.raises(InvalidData, match="at least one point"):
-        gv.points(nobody, by="user", rho=1.0, area=BAY)
+        gv.Locations(nobody, person="user", area=BAY).points(rho=1.0)
 
 
 def test_an_index_in_geoparquet_is_a_column(tmp_path: Path) -> None:
@@ -415,9 +421,9 @@ def test_an_index_in_geoparquet_is_a_column(tmp_path: Path) -> None:
     times = pd.DatetimeIndex(pd.to_datetime(frame["time"]), name="t")
     path = tmp_path / "moving.parquet"
     frame.drop(columns="time").set_index(times).to_parquet(path)
-    assert "t" in gv.read(path).columns
+    assert "t" in gv.Locations(path).frame().columns
     check_times(path, {}, None)
-    found = released(path, tmp_path / "out.parquet", by="user")
+    found = released(path, tmp_path / "out.parquet", person="user")
     assert found["t"].tolist() == times.tolist()
 
 

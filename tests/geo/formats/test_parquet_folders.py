@@ -28,8 +28,8 @@ def test_the_parts_of_a_folder_are_one_table(tmp_path: Path) -> None:
     first = pd.DataFrame({"user": ["ann", "bob"], "lat": [37.7, 37.8], "lon": [-122.4, -122.5]})
     second = first.assign(lat=[37.75, 37.76])
     folder = parts(tmp_path / "trips", first, second)
-    assert gv.read(folder)["user"].tolist() == ["ann", "bob", "ann", "bob"]
-    release = gv.points_file(folder, tmp_path / "out.parquet", by="user", rho=1e-4, area=BAY)
+    assert gv.Locations(folder).frame()["user"].tolist() == ["ann", "bob", "ann", "bob"]
+    release = gv.Locations(folder, person="user", area=BAY).points(to=tmp_path / "out.parquet", rho=1e-4)
     assert release.n == 4
     assert gv.verify(tmp_path / "out.parquet")
 
@@ -38,4 +38,4 @@ def test_parts_with_other_columns_are_refused(tmp_path: Path) -> None:
     """All files of a folder have the same columns."""
     first = pd.DataFrame({"user": ["ann"], "lat": [37.7], "lon": [-122.4]})
     with pytest.raises(InvalidFile, match="part-1"):
-        gv.read(parts(tmp_path / "trips", first, first.drop(columns="user")))
+        gv.Locations(parts(tmp_path / "trips", first, first.drop(columns="user"))).frame()

@@ -28,8 +28,8 @@ READ = [
 def release(path: Path) -> Path:
     """A release in the format of a path."""
     if path.suffix == ".tif":
-        return gv.heatmap(people(), 5000, unit="user", rho=1e-4, area=BAY).to_file(path)
-    return gv.points(people(), by="user", rho=1e-4, area=BAY).to_file(path)
+        return gv.Locations(people(), person="user", area=BAY).heatmap(5000, rho=1e-4).to_file(path)
+    return gv.Locations(people(), person="user", area=BAY).points(rho=1e-4).to_file(path)
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of rasterio
@@ -104,7 +104,7 @@ def test_files_in_folders_fail(tmp_path: Path) -> None:
     taxis = tmp_path / "taxis"
     taxis.mkdir()
     (taxis / "new_a.txt").write_text("37.78 -122.41 0 1213084687\n")
-    gv.points_file(taxis, tmp_path / "out", by="cab", rho=1e-4, area=BAY)
+    gv.Locations(taxis, person="cab", area=BAY).points(to=tmp_path / "out", rho=1e-4)
     assert gv.verify(tmp_path / "out")
     (tmp_path / "out" / "_metadata").write_bytes(b"crafted")
     assert not gv.verify(tmp_path / "out")
@@ -114,5 +114,5 @@ def test_targets_among_other_data(tmp_path: Path) -> None:
     """A target that programs would read together with a file of other data is refused, which stays."""
     (tmp_path / "out.prj").write_text("of a shapefile")
     with pytest.raises(FileUnavailable, match=r"would read out\.prj together with it"):
-        gv.points(people(), by="user", rho=1e-4, area=BAY).to_file(tmp_path / "out.csv", overwrite=True)
+        gv.Locations(people(), person="user", area=BAY).points(rho=1e-4).to_file(tmp_path / "out.csv", overwrite=True)
     assert (tmp_path / "out.prj").read_text() == "of a shapefile"

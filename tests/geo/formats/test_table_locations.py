@@ -15,6 +15,7 @@ import shapely
 import geoveil as gv
 from geoveil.errors import GeoveilError, InvalidData, InvalidFile, InvalidParameter
 from tests.formats import BAY
+from tests.questions import release_of
 
 FINE = 1e6
 LON, LAT = [-122.41, -122.45, -122.40], [37.78, 37.76, 37.75]
@@ -47,7 +48,7 @@ def test_points_written_as_texts_are_released(name: str, ending: str, tmp_path: 
     path = tmp_path / f"in.{ending}"
     frame = table(**{name: ENCODED[name]})
     getattr(frame, {"csv": "to_csv", "parquet": "to_parquet", "xlsx": "to_excel"}[ending])(path, index=False)
-    release = gv.points_file(path, tmp_path / f"out.{ending}", by="user", rho=FINE, area=BAY)
+    release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / f"out.{ending}", rho=FINE)
     loaded = gv.load(release.value).value
     assert loaded.crs == 4326
     assert (shapely.distance(np.asarray(loaded.geometry), POINTS) < 1e-6).all()
@@ -66,7 +67,9 @@ def test_lines_written_as_texts_are_released(tmp_path: Path) -> None:
     route = json.dumps({"type": "FeatureCollection", "features": features})
     for name, texts in {"geom": [*shapely.to_wkt(lines)], "route": [route] * 3}.items():
         table(**{name: texts}).to_csv(tmp_path / "in.csv", index=False)
-        release = gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", by="user", rho=FINE, area=BAY)
+        release = gv.Locations(tmp_path / "in.csv", person="user", area=BAY).points(
+            to=tmp_path / f"{name}.csv", rho=FINE
+        )
         assert release.n == 9
         loaded = gv.load(release.value).value.geometry
         assert shapely.get_num_coordinates(np.asarray(loaded)).tolist() == [3, 3, 3]
@@ -79,10 +82,10 @@ def test_geometries_that_are_no_degrees_need_their_system(tmp_path: Path) -> Non
     metres = np.asarray(geopandas.GeoSeries(POINTS, crs=4326).to_crs(32610))
     table(geom=[*shapely.to_wkt(metres)]).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(InvalidParameter, match=r"^crs = None: must be the coordinate system of the column geom"):
-        gv.read(tmp_path / "in.csv")
-    assert gv.read(tmp_path / "in.csv", crs=32610).crs == 32610
+        gv.Locations(tmp_path / "in.csv").frame()
+    assert gv.Locations(tmp_path / "in.csv", crs=32610).frame().crs == 32610
     table(geom=[f"SRID=32610;{text}" for text in shapely.to_wkt(metres)]).to_csv(tmp_path / "in.csv", index=False)
-    assert gv.read(tmp_path / "in.csv").crs == 32610
+    assert gv.Locations(tmp_path / "in.csv").frame().crs == 32610
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,9 @@ def test_texts_that_are_no_locations_are_refused_by_row(texts: list[str], messag
     """With what the first rows have."""
     table(geom=texts).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(InvalidData, match=message):
-        gv.points_file(tmp_path / "in.csv", tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
+        gv.Locations(tmp_path / "in.csv", person="user", area=BAY, missing="drop").points(
+            to=tmp_path / "out.csv", rho=1e-4
+        )
 
 
 def test_one_of_several_geometries_is_named(tmp_path: Path) -> None:
@@ -105,17 +110,17 @@ def test_one_of_several_geometries_is_named(tmp_path: Path) -> None:
     frame = table(here=ENCODED["wkt"], there=ENCODED["wkt"])
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(InvalidFile, match=r'Give geometry="here", or geometry="there"\.'):
-        gv.read(tmp_path / "in.csv")
-    frame = gv.read(tmp_path / "in.csv", geometry="there")
+        gv.Locations(tmp_path / "in.csv").frame()
+    frame = gv.Locations(tmp_path / "in.csv", geometry="there").frame()
     assert (np.asarray(frame.geometry) == POINTS).all()
-    release = gv.points_file(
-        tmp_path / "in.csv", tmp_path / "out.csv", geometry="there", by="user", rho=FINE, area=BAY, keep="all"
+    release = gv.Locations(tmp_path / "in.csv", person="user", geometry="there", area=BAY).points(
+        to=tmp_path / "out.csv", rho=FINE, keep="all"
     )
     assert pd.read_csv(release.value).columns.tolist() == ["user", "there", "radius_95", "rho"]
     with pytest.raises(InvalidParameter, match=r"^geometry = 'user': must be a column of geometries"):
-        gv.read(tmp_path / "in.csv", geometry="user")
+        gv.Locations(tmp_path / "in.csv", geometry="user").frame()
     with pytest.raises(InvalidParameter, match=r"^geometry = 'here': must be given without lat="):
-        gv.read(tmp_path / "in.csv", geometry="here", lat="user", lon="user")
+        gv.Locations(tmp_path / "in.csv", geometry="here", lat="user", lon="user").frame()
 
 
 def trips() -> pd.DataFrame:
@@ -150,7 +155,7 @@ def test_origins_and_destinations_are_released_in_their_columns(
 ) -> None:
     """Both are points of the person of the row: they count, get noise, and are loaded as lines."""
     path = saved(trips(), tmp_path / f"in.{ending}")
-    release = gv.points_file(path, tmp_path / f"out.{ending}", by="user", area=BAY, **guarantee)
+    release = release_of("points", path, person="user", area=BAY, to=tmp_path / f"out.{ending}", **guarantee)
     assert release.n == 6
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
     after = read(release.value)
@@ -172,9 +177,9 @@ def test_origins_and_destinations_are_released_in_their_columns(
 def test_both_ends_determine_the_noise(tmp_path: Path) -> None:
     """Two points of a row need the noise of two rows; the radius is that of a single point, once."""
     path = saved(trips(), tmp_path / "in.csv")
-    both = gv.points_file(path, tmp_path / "both.csv", by="user", rho=1e-4, area=BAY)
-    one = gv.points_file(
-        path, tmp_path / "one.csv", by="user", rho=1e-4, area=BAY, lat="pickup_latitude", lon="pickup_longitude"
+    both = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "both.csv", rho=1e-4)
+    one = gv.Locations(path, person="user", area=BAY, lat="pickup_latitude", lon="pickup_longitude").points(
+        to=tmp_path / "one.csv", rho=1e-4
     )
     wide, narrow = pd.read_csv(both.value)["radius_95"], pd.read_csv(one.value)["radius_95"]
     assert (wide / narrow).to_numpy() == pytest.approx(2**0.5, rel=1e-3)
@@ -185,7 +190,8 @@ def test_one_pair_that_is_named_is_released_alone(tmp_path: Path) -> None:
     path = saved(trips(), tmp_path / "in.csv")
     each: list[dict[str, Any]] = [{"lat": "dropoff_latitude"}, {"lon": "dropoff_longitude"}]
     for named in each:
-        release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=FINE, area=BAY, keep="all", **named)
+        target = tmp_path / f"{[*named]}.csv"
+        release = release_of("points", path, person="user", area=BAY, to=target, rho=FINE, keep="all", **named)
         assert pd.read_csv(release.value).columns.tolist() == [
             *("user", "dropoff_longitude", "dropoff_latitude", "radius_95", "rho")
         ]
@@ -196,7 +202,7 @@ def test_trips_of_unusual_names_are_given_by_two_columns_each(tmp_path: Path) ->
     """Origin first."""
     frame = trips().set_axis(["user", "home_lon", "home_lat", "work_lon", "work_lat", "distance"], axis=1)
     path = saved(frame, tmp_path / "in.csv")
-    found = gv.read(path, lat=["home_lat", "work_lat"], lon=["home_lon", "work_lon"])
+    found = gv.Locations(path, lat=["home_lat", "work_lat"], lon=["home_lon", "work_lon"]).frame()
     assert found.geometry[0].coords[:] == [(LON[0], LAT[0]), (LON[0] + 0.01, LAT[0] + 0.02)]
     refused: list[dict[str, Any]] = [
         {"lat": ["home_lat", "work_lat"], "lon": "home_lon"},
@@ -204,7 +210,7 @@ def test_trips_of_unusual_names_are_given_by_two_columns_each(tmp_path: Path) ->
     ]
     for wrong in refused:
         with pytest.raises(InvalidParameter, match=r"^(lat|lon) = "):
-            gv.read(path, **wrong)
+            gv.Locations(path, **wrong).frame()
 
 
 def test_a_row_without_one_end_has_no_location(tmp_path: Path) -> None:
@@ -213,8 +219,8 @@ def test_a_row_without_one_end_has_no_location(tmp_path: Path) -> None:
     frame.loc[1, "dropoff_latitude"] = np.nan
     path = saved(frame, tmp_path / "in.csv")
     with pytest.raises(InvalidData, match=r"in\.csv, row 2 = None.*missing=\"drop\""):
-        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
-    release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, missing="drop")
+        gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "out.csv", rho=1e-4)
+    release = gv.Locations(path, person="user", area=BAY, missing="drop").points(to=tmp_path / "out.csv", rho=1e-4)
     assert (release.n, len(pd.read_csv(release.value))) == (4, 2)
 
 
@@ -224,8 +230,8 @@ def test_an_end_outside_the_area_is_named_by_its_row(tmp_path: Path) -> None:
     frame.loc[2, ["dropoff_longitude", "dropoff_latitude"]] = 0
     path = saved(frame, tmp_path / "in.csv")
     with pytest.raises(GeoveilError, match=r"in\.csv, row 3 = \[0\.0, 0\.0\]"):
-        gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
-    release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY, outside="drop")
+        gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "out.csv", rho=1e-4)
+    release = gv.Locations(path, person="user", area=BAY, outside="drop").points(to=tmp_path / "out.csv", rho=1e-4)
     assert (release.n, release.removed.outside) == (4, 1)
 
 
@@ -233,8 +239,8 @@ def test_an_end_outside_the_area_is_named_by_its_row(tmp_path: Path) -> None:
 def test_trips_are_written_in_other_formats(ending: str, tmp_path: Path) -> None:
     """As lines where the format has geometries, and in their columns where it is a table."""
     path = saved(trips(), tmp_path / "in.csv")
-    release = gv.points_file(path, tmp_path / f"out{ending}", by="user", rho=FINE, area=BAY)
-    found = gv.read(release.value).geometry
+    release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / f"out{ending}", rho=FINE)
+    found = gv.Locations(release.value).frame().geometry
     wanted = trips()[PLACES].to_numpy().reshape(-1, 2)
     assert np.abs(shapely.get_coordinates(np.asarray(found)) - wanted).max() < 1e-4
 
@@ -244,12 +250,12 @@ def test_unknown_systems_are_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("id;X;Y\n1;-122,41;37,78\n")
     with pytest.raises(InvalidParameter, match=r"^crs = None.*columns X and Y\..*crs=4326"):
-        gv.read(path)
-    assert gv.read(path, crs=4326).geometry.y.tolist() == [37.78]
+        gv.Locations(path).frame()
+    assert gv.Locations(path, crs=4326).frame().geometry.y.tolist() == [37.78]
     path.write_text("id,lat,lon\n1,4180000,552000\n")
     with pytest.raises(InvalidParameter, match=r"^crs = None.*columns lon and lat"):
-        gv.read(path)
-    assert gv.read(path, crs=32610).geometry.x.tolist() == [552_000]
+        gv.Locations(path).frame()
+    assert gv.Locations(path, crs=32610).frame().geometry.x.tolist() == [552_000]
 
 
 def test_columns_that_are_not_there_are_named_with_candidates(tmp_path: Path) -> None:
@@ -258,7 +264,7 @@ def test_columns_that_are_not_there_are_named_with_candidates(tmp_path: Path) ->
     with pytest.raises(
         InvalidParameter, match=r"^lat = 'north'.*Give lat=\"pickup_latitude\" lon=\"pickup_longitude\", or"
     ):
-        gv.read(path, lat="north", lon="east")
+        gv.Locations(path, lat="north", lon="east").frame()
 
 
 def test_times_are_kept_by_name_and_content(tmp_path: Path) -> None:
@@ -267,11 +273,11 @@ def test_times_are_kept_by_name_and_content(tmp_path: Path) -> None:
         lat=LAT, lon=LON, tracked_at=["2024-05-01 08:30"] * 3, last_review=["2024-05-01"] * 3, time=[1, 2, 3]
     )
     path = saved(frame, tmp_path / "in.csv")
-    release = gv.points_file(path, tmp_path / "out.csv", by="user", rho=1e-4, area=BAY)
+    release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "out.csv", rho=1e-4)
     assert pd.read_csv(release.value).columns.tolist() == ["user", "lat", "lon", "tracked_at", "radius_95", "rho"]
     assert release.removed.columns == ("last_review", "time")
     assert "last_review" in str(release)
-    kept = gv.points_file(path, tmp_path / "kept.csv", by="user", rho=1e-4, area=BAY, keep=["time"])
+    kept = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "kept.csv", rho=1e-4, keep=["time"])
     assert pd.read_csv(kept.value)["time"].tolist() == [1, 2, 3]
 
 
@@ -279,6 +285,8 @@ def test_a_table_with_geometries_in_bytes_is_written_as_text(tmp_path: Path) -> 
     """Parquet with WKB that no metadata describes."""
     table(geometry=[*shapely.to_wkb(POINTS)]).to_parquet(tmp_path / "in.parquet", index=False)
     for ending in (".parquet", ".csv"):
-        release = gv.points_file(tmp_path / "in.parquet", tmp_path / f"out{ending}", by="user", rho=FINE, area=BAY)
+        release = gv.Locations(tmp_path / "in.parquet", person="user", area=BAY).points(
+            to=tmp_path / f"out{ending}", rho=FINE
+        )
         loaded = np.asarray(gv.load(release.value).value.geometry)
         assert (shapely.distance(loaded, POINTS) < 1e-6).all()

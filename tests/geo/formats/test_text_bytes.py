@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import geoveil as gv
 from geoveil.answering import streaming
 from geoveil.geo.formats import open_locations
 from geoveil.geo.formats.csv import CSV
@@ -22,6 +21,7 @@ from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.plain_values import shows_places
 from geoveil.geo.text_bytes import any_begins_with, any_holds, bytes_of
 from tests.formats import BAY, make
+from tests.questions import release_of
 
 TEXTS = st.lists(st.text(st.sampled_from('a1é ,;"\n\r-=(['), max_size=4), min_size=1, max_size=9)
 
@@ -113,7 +113,7 @@ def test_persons_are_found_again_beyond_memory(rows: int, tmp_path: Path, monkey
     monkeypatch.setattr("geoveil.geo.formats.csv._BLOCK", 400)
     monkeypatch.setattr("geoveil.answering.person_counts._LABELS", 5)
     told = {**told, "rho": 1e-4, "area": BAY}
-    gv.points_file(path, tmp_path / "all.csv", rng=np.random.default_rng(1), **told)
+    release_of("points", path, rng=np.random.default_rng(1), to=tmp_path / "all.csv", **told)
     monkeypatch.setattr(streaming, "_KNOWN_ROWS", rows)
-    gv.points_file(path, tmp_path / "some.csv", rng=np.random.default_rng(1), **told)
+    release_of("points", path, rng=np.random.default_rng(1), to=tmp_path / "some.csv", **told)
     assert (tmp_path / "some.csv").read_bytes() == (tmp_path / "all.csv").read_bytes()

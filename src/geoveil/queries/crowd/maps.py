@@ -30,7 +30,6 @@ class CrowdMap(CrowdQuery[PlaceSums]):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from geoveil.noise import Experiment
     >>> from geoveil.privacy import CGP
     >>> from geoveil.queries.crowd import CrowdMap, Lattice

@@ -39,8 +39,6 @@ class Regions:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import shapely
     >>> from geoveil.queries.crowd import Lattice, Regions
     >>> lattice = Lattice(west=0, south=0, cell=10, rows=2, columns=2)
     >>> regions = Regions.of([shapely.box(0, 0, 15, 20), shapely.box(15, 0, 20, 20)], lattice)

@@ -1,7 +1,6 @@
-"""The ground of maps: what lies around a location, meridians and parallels, and base maps of the user."""
+"""The ground of maps: what lies around a location, and base maps of the user."""
 
 from geoveil.report.ground.basemap import Basemap, check_basemap, read_basemap
-from geoveil.report.ground.graticule import graticule_around
 from geoveil.report.ground.names import Places
 from geoveil.report.ground.surroundings import DETAILS, FARTHEST, Ground, Lines, ground_around
 
@@ -13,7 +12,6 @@ __all__ = [
     "Lines",
     "Places",
     "check_basemap",
-    "graticule_around",
     "ground_around",
     "read_basemap",
 ]

@@ -12,7 +12,6 @@ import numpy as np
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.offline import offline
-from geoveil.report.ground.graticule import degrees_of
 from geoveil.report.ground.packed import Geometries
 from geoveil.report.map_projection import Box, Projection
 from geoveil.words import counted
@@ -56,13 +55,13 @@ class Basemap:
 
 def check_basemap(path: str | Path) -> Path:
     """Return the path of a base map; refuse a missing file and an unsupported format."""
-    found = Path(path)
-    if found.suffix.lower() not in (*_GDAL, *_PARQUET):
+    file = Path(path)
+    if file.suffix.lower() not in (*_GDAL, *_PARQUET):
         ends = ", ".join([*_GDAL, *_PARQUET])
         raise InvalidParameter("basemap", str(path), f"{_ALLOWED} ({ends})", "Convert it, for example with ogr2ogr.")
-    if not found.is_file():
+    if not file.is_file():
         raise FileUnavailable(str(path), "file not found", _ALLOWED, "Check its name.")
-    return found
+    return file
 
 
 def read_basemap(path: str | Path, projection: Projection, box: Box) -> Basemap:
@@ -97,7 +96,7 @@ def read_basemap(path: str | Path, projection: Projection, box: Box) -> Basemap:
     every = shapely.get_parts(shapely.get_parts(shapely.clip_by_rect(every, box.west, box.south, box.east, box.north)))
     every = every[~shapely.is_empty(every)]
     kinds = shapely.get_type_id(every)
-    detail = max(box.width, box.height) * _DETAIL
+    detail = box.side * _DETAIL
     areas, lines, points = every[kinds == 3], every[np.isin(kinds, (1, 2))], every[kinds == 0]
     areas, lines, coarse = _within_room(areas, lines, detail)
     said = [f"only details of {round(coarse)} m and more are drawn"] if coarse > 2 * detail else []
@@ -126,7 +125,7 @@ def _within_room(areas: Geometries, lines: Geometries, detail: float) -> tuple[G
 
 def _frames(path: Path, projection: Projection, box: Box) -> Iterator[geopandas.GeoDataFrame]:
     """Yield the layers of a file, each with the part that lies around a box."""
-    west, south, east, north = degrees_of(projection, box)
+    west, south, east, north = projection.degrees_of(box)
     turn = np.floor((west + 180) / 360) * 360
     boxes = [(west - turn, south, min(east - turn, 180.0), north)]
     if east - turn > 180:
@@ -134,7 +133,7 @@ def _frames(path: Path, projection: Projection, box: Box) -> Iterator[geopandas.
     read = _parquet if path.suffix.lower() in _PARQUET else _layers
     try:
         for bounds in boxes:
-            yield from read(path, bounds, max(box.width, box.height))
+            yield from read(path, bounds, box.side)
     except InvalidFile:
         raise
     except Exception as problem:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import functools
 import io
 import json
-from dataclasses import dataclass
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from geoveil.geo.gazetteer import ground_distances
 from geoveil.report.layers import Floats
 
-__all__ = ["Geometries", "PackedFile", "Pieces", "packed_file"]
+__all__ = ["Geometries", "PackedFile", "packed_file"]
 
 #: An array of shapely geometries.
 Geometries: TypeAlias = NDArray[np.object_]
@@ -29,33 +28,6 @@ Geometries: TypeAlias = NDArray[np.object_]
 _NEARLY = 3.0
 #: The distance of the antipode, in metres, with a margin.
 _ANTIPODE = 1.99e7
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Polygons or lines in degrees.
-
-    Parameters
-    ----------
-    shapes : array of geometries
-        The pieces.
-    ranks : array of int
-        The rank of each: 0 is the most important.
-    middles, halves : array
-        The middle of each in degrees, and a distance in metres within which all of it lies.
-    """
-
-    shapes: Geometries
-    ranks: NDArray[np.int64]
-    middles: Floats
-    halves: Floats
-
-    def near(self, lon: float, lat: float, distance: float) -> tuple[Geometries, NDArray[np.int64]]:
-        """Return the pieces that may reach within a distance of a location, in metres, and their ranks."""
-        away = ground_distances(lat, lon, self.middles[:, 1], self.middles[:, 0])
-        # A piece around the antipode cannot be projected.
-        chosen = (away <= distance + self.halves) & (away + self.halves < _ANTIPODE)
-        return self.shapes[chosen], self.ranks[chosen]
 
 
 class PackedFile:
@@ -84,29 +56,25 @@ class PackedFile:
         """Return the coarsest level whose details are at most `_NEARLY` times `detail`; the finest if none is."""
         return max((at for at, size in enumerate(self.details) if size <= _NEARLY * detail), default=0)
 
-    def blocks(self, level: int, lon: float, lat: float, distance: float) -> list[int]:
-        """Return the numbers of the blocks of a level that may reach within a distance of a location."""
-        levels, west, north, half = self._blocks.T
-        near = ground_distances(lat, lon, north, west) <= distance + half
-        return [int(row) for row in np.flatnonzero((levels == level) & near)]
-
-    def read(self, block: int) -> Any:
-        """Return a block as a table."""
-        return self._file.read_row_group(block).combine_chunks()
-
     def near(self, detail: float, lon: float, lat: float, distance: float) -> tuple[Geometries, NDArray[np.int64]]:
-        """Return the shapes that may reach within a distance of a location, and their ranks."""
-        blocks = self.blocks(self.level(detail), lon, lat, distance)
-        found = [self._kept(block).near(lon, lat, distance) for block in blocks]
-        if not found:
-            return np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
-        shapes, ranks = zip(*found, strict=True)
+        """Return the shapes that may reach within a distance of a location, in metres, and their ranks."""
+        levels, west, north, half = self._blocks.T
+        reached = ground_distances(lat, lon, north, west) <= distance + half
+        shapes, ranks = [np.empty(0, dtype=object)], [np.empty(0, dtype=np.int64)]
+        for block in np.flatnonzero((levels == self.level(detail)) & reached).tolist():
+            pieces, its_ranks, middles, halves = self._kept(block)
+            away = ground_distances(lat, lon, middles[1], middles[0])
+            # A piece around the antipode cannot be projected.
+            chosen = (away <= distance + halves) & (away + halves < _ANTIPODE)
+            shapes.append(pieces[chosen])
+            ranks.append(its_ranks[chosen])
         return np.concatenate(shapes), np.concatenate(ranks)
 
-    def _pieces(self, block: int) -> Pieces:
+    def _pieces(self, block: int) -> tuple[Geometries, NDArray[np.int64], Floats, Floats]:
+        """Return the pieces of a block, their ranks, their middles in degrees, and how far each reaches in metres."""
         import shapely
 
-        table = self.read(block)
+        table = self._file.read_row_group(block).combine_chunks()
         ends, ranks = np.asarray(table["x_steps"].chunk(0).offsets), np.asarray(table["rank"]).astype(np.int64)
         # A row has one more corner than it has steps.
         ends = ends + np.arange(len(ends))
@@ -126,7 +94,7 @@ class PackedFile:
         # A piece is a cell of at most ten degrees: no point of it is farther from the middle than the widest corner.
         nearest = np.clip(0.0, south, north)
         halves = np.max([ground_distances(lat, lon, y, east) for y in (south, north, nearest)], axis=0)
-        return Pieces(shapes, ranks, np.column_stack([lon, lat]), halves)
+        return shapes, ranks, np.array([lon, lat]), halves
 
 
 def _summed(first: NDArray[np.int32], steps: NDArray[np.int16], ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -201,19 +201,19 @@ def _simplified_cells(cells: Geometries, tolerance: float) -> Geometries:
     sizes = stops - begins
     rows = np.repeat(stops - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
     lines = shapely.linestrings(corners[rows], indices=np.repeat(np.arange(len(sizes)), sizes))
-    found, line = shapely.get_coordinates(
+    coasts, line = shapely.get_coordinates(
         shapely.simplify(lines, tolerance, preserve_topology=False), return_index=True
     )
     # A line begins where the one before it ended: that corner is kept once.
     ring = np.searchsorted(ends, begins, side="right") - 1
     kept = np.r_[line[1:] == line[:-1], True] | np.isin(stops, ends)[line]
-    found, ring = found[kept], ring[line[kept]]
+    coasts, ring = coasts[kept], ring[line[kept]]
     count = np.bincount(ring, minlength=len(ends) - 1)
     owner = np.searchsorted(owners, np.arange(len(count)), side="right") - 1
     whole = (count >= 4) & (count[owners[owner]] >= 4)
     sizes = np.bincount(owner[whole], minlength=len(cells))
     offsets = (np.r_[0, np.cumsum(count[whole])], np.r_[0, np.cumsum(sizes[sizes > 0])])
-    return np.asarray(shapely.from_ragged_array(polygon, found[whole[ring]], offsets), dtype=object)
+    return np.asarray(shapely.from_ragged_array(polygon, coasts[whole[ring]], offsets), dtype=object)
 
 
 def _without_stumps(roads: Geometries) -> NDArray[np.bool_]:

@@ -1,0 +1,1064 @@
+"""The noun: locations, and the questions that can be asked about them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from geoveil._types import (
+    Columns,
+    CoordinateColumns,
+    CrsLike,
+    Epsilon,
+    Function,
+    Hide,
+    Labels,
+    LocationsLike,
+    Method,
+    Missing,
+    Outside,
+    PlaceLike,
+    Progress,
+    Pseudonyms,
+    RegionsLike,
+    Rho,
+    ShapeLike,
+    Short,
+    Times,
+)
+from geoveil._types import Path as PathLike
+from geoveil.answering import crowd_requests, requests
+from geoveil.answering.charging import Charger, NoCharger
+from geoveil.answering.crowd import Every
+from geoveil.answering.preparation import Concern
+from geoveil.answering.rows import Asked, MakeQuestion, Reading, Rows, Settings, Trips
+from geoveil.arithmetic import steady
+from geoveil.budget import Ledger
+from geoveil.cards import Card
+from geoveil.cards import Rows as CardRows
+from geoveil.certificates import KeyLike, signing_key
+from geoveil.errors import InvalidParameter, Message
+from geoveil.foreign_names import foreign_names_refused
+from geoveil.geo import AreaLike
+from geoveil.mechanisms import Lipschitz
+from geoveil.noise import source_of
+from geoveil.postprocess.grid import Grid
+from geoveil.privacy import Duration, Metric, promise, protected_metric
+from geoveil.queries import EXTENT
+from geoveil.release import CrowdRelease, Release
+from geoveil.wording import protected
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from geoveil.locations.session import Session
+
+__all__ = ["Locations"]
+
+
+class Locations(Card):
+    """Locations of people, and the questions that can be asked about them.
+
+    Parameters
+    ----------
+    source : array, table, GeoSeries, GeoDataFrame, shapely MultiPoint, path, or DataFrame of Spark
+        The points. A table is one of pandas, polars, pyarrow or DuckDB, or a list of dicts. A path is that of a file:
+        CSV (also .tsv, .txt and .gz), Excel, Parquet and GeoParquet, GeoJSON (also one feature per line), GPX, KML,
+        GeoPackage, Shapefile, FlatGeobuf, a track of Geolife (.plt), any of these alone in a .zip file, or a folder of
+        the Geolife or the cabspotting data. Rows of Spark stay on the cluster.
+    person : str or array of labels, optional
+        The person of each point: a column, or one label for each point. Each person has the whole budget. Without it
+        all points belong to one person and share the budget.
+    protect : str or timedelta, optional
+        What is hidden together; by default all points of a person. "1 day", or any length of time: any stretch of that
+        length of a person's movements. "point": each single point. Less noise is needed to protect less: differences
+        over a longer time are easier to detect.
+    times : str, array or Series, optional
+        With a length of time in `protect`, or with `thin`: the public time of each row, as a column or as values. It
+        may be left out if the table has one column of times. Rows with an origin and a destination have two columns.
+    thin : str, timedelta or number, optional
+        Keep only the first row of each person in every interval of this length ("1 minute", or a number of seconds).
+        Which rows these are depends on times alone.
+    area : Area, str, or code of a projected system, optional
+        Where the points are, from public knowledge: an area from `local`, or a text such as "37.77,-122.42,40km" that
+        means the same; the name of a city, region or country; or the code or name of a projected system. Noise is
+        added in the plane of this area. It may be left out if the data's own system is such a plane. The budget is per
+        metre on the ground, so noise grows by the factor that the plane stretches.
+    crs : coordinate system, as pyproj accepts it, optional
+        The coordinate system of the data, where the data does not state it: 4326 for an array of longitudes and
+        latitudes. Without one, columns of latitudes and longitudes are degrees of WGS 84, and an array is in metres.
+        An array whose numbers could all be degrees is refused; "metres" says that it is in metres.
+    lat, lon : str or list of str, optional
+        The columns of latitudes and longitudes, where they are not recognised; with `crs` of a projected system, of
+        northings and eastings. Lists name several points of a row, such as an origin and a destination.
+    geometry : str, optional
+        The column of a file that holds geometries as WKT, WKB or GeoJSON, or texts such as "37.77,-122.42", where it
+        is not recognised.
+    delimiter, decimal, encoding : str, optional
+        The format of a CSV file, where it is not recognised: the separator of fields, the decimal mark, and the
+        encoding (by default UTF-8 or, if the file is not valid UTF-8, Latin-1).
+    names : list of str, or str, optional
+        The names of the columns of a CSV file without a header, in their order; a text has commas between them.
+    layer : str, optional
+        The layer of a GeoPackage, or the sheet of an Excel file, with several.
+    where : str, optional
+        A condition on columns that selects rows before anything else, in SQL: "mode = 'bike'". It is public, and so
+        are the columns in it, which need not be released.
+    outside : {"refuse", "clamp", "drop"}
+        What is done about points outside the area: "clamp" moves them to its edge first, which hides who was outside;
+        "drop" removes rows with a point outside, which does not hide it.
+    missing : {"refuse", "drop"}
+        What is done about rows without a location: "drop" removes and counts them.
+    pseudonyms : bool, str or Path
+        With `person`: True replaces the labels of persons by random ones, which are forgotten. A path names a key
+        file, which keeps them for the owner of the data and for later releases. Pseudonyms do not make people
+        anonymous.
+    sign : SigningKey, or path of a private key, optional
+        The key that signs the certificates of files that are written; see `geoveil.verify`.
+    progress : callable, optional
+        Called from time to time with the share of a question's work that is done, from 0 to 1.
+    confirm : callable, optional
+        Called before points are written to a file and before anything is charged, with a list of `Concern` for the
+        owner: empty, or one that says that the noise is large and what helps. It may raise an exception to stop the
+        release. Without it they are warnings (`GeoveilWarning`).
+    rng : numpy.random.Generator, optional
+        For tests and experiments only, and releases say so; by default a cryptographic generator keyed by the
+        operating system.
+
+    Notes
+    -----
+    Every question takes exactly one budget: `hide`, a distance in metres that is hidden at 75%; `rho`, per square
+    metre, for concentrated geo-privacy; or `epsilon`, per metre, for pure geo-privacy. A `CGP` or `GP` may be given in
+    place of the number.
+
+    n points of one person share the budget: noise grows with √n under CGP and with n under GP. So name the person of
+    each point.
+
+    In all examples `homes` are three places in San Francisco and `bay` is the area around it:
+    ``bay = gv.local(lat=37.77, lon=-122.42, radius=50_000)``.
+
+    Examples
+    --------
+    >>> trips = pd.DataFrame({"user": ["ann", "bob"], "lat": [37.78, 37.76], "lon": [-122.41, -122.45]})
+    >>> trips = gv.Locations(trips, person="user", area=bay)
+    >>> trips
+    Locations: 2 points of 2 persons
+      area      50 km around 37.77, -122.42
+      protects  all points of a person together
+    >>> trips.points(hide=200).value.columns.tolist()
+    ['user', 'lat', 'lon']
+    """
+
+    @steady()
+    @foreign_names_refused
+    def __init__(
+        self,
+        source: LocationsLike | PathLike,
+        *,
+        person: Labels = None,
+        protect: str | timedelta | None = None,
+        times: Times = None,
+        thin: Duration | None = None,
+        area: AreaLike = None,
+        crs: CrsLike = None,
+        lat: CoordinateColumns = None,
+        lon: CoordinateColumns = None,
+        geometry: str | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        names: str | Sequence[str] | None = None,
+        layer: str | None = None,
+        where: str | None = None,
+        outside: Outside = "refuse",
+        missing: Missing = "refuse",
+        pseudonyms: Pseudonyms = False,
+        sign: KeyLike = None,
+        progress: Progress | None = None,
+        confirm: Callable[[Sequence[Concern]], None] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        reading = Reading(lat, lon, crs, geometry, delimiter, decimal, encoding, names, layer)
+        settings = Settings(person, times, thin, area, outside, missing, where, pseudonyms)
+        protected_metric(protect)
+        self._protect, self._has_persons = protect, person is not None
+        self._source, self._sign = source_of(rng), signing_key(sign)
+        self._progress: Progress = progress or (lambda share: None)
+        self._confirm = confirm
+        self._rows = _rows_of(source, reading, settings)
+
+    # What follows are the questions: each is declared here and nowhere else.
+
+    @steady()
+    @foreign_names_refused
+    def points(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        keep: Columns = None,
+        to: PathLike | None = None,
+        overwrite: bool = False,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release every point: places, or trajectories.
+
+        Parameters
+        ----------
+        hide, rho, epsilon : optional
+            The budget; give one of them.
+        keep : list of columns or "all", optional
+            Columns that are released unchanged, besides times and the column of persons. The others are removed, since
+            they may reveal places; the release's `removed.columns` names them. "all" excludes columns whose names
+            suggest places ("lat", "city", "zip_code") and refuses those that hold locations or follow them closely;
+            `["all", "venue"]` names one of these to release it. Columns of geometries, bytes or nested values are
+            never released.
+        to : path, optional
+            The file to be written, in the format of its ending, with its certificate beside it. Both appear at the
+            end, whole, or not at all. A file of any size is released in batches; Spark writes a folder.
+        overwrite : bool
+            Whether an existing file is replaced, with its certificate; otherwise it is refused before anything is
+            charged.
+        method : {"best", "both"}
+            "best" has the least noise known for the guarantee; "both" gives CGP and GP at once.
+        key : str, optional
+            In a session with a ledger: a name for the question, under which its answer is stored and found again.
+
+        Returns
+        -------
+        Release
+            Its value has the form of the data: a table of the same library, with released coordinates in the same
+            columns; for a file that was written, its path. `error(beta)` bounds the largest error over a person's
+            points, `error(beta, each=True)` that of any one point.
+
+        Examples
+        --------
+        >>> walk = np.column_stack([np.arange(5) * 100.0, np.zeros(5)])
+        >>> release = gv.Locations(walk).points(rho=5e-5)
+        >>> release.value.shape
+        (5, 2)
+        >>> release
+        Release of points: 5 points of one person
+          guarantee  104 m hidden at 75% (CGP with ρ = 5e-05 per m²)
+          mechanism  Gaussian of scale 223.7 m
+          error      at most 678 m with probability 95%; a single point at most 548 m
+          exact      yes
+        >>> gv.Locations(homes, person=["ann", "bob", "eve"], area=bay).points(hide=100).value.crs.name
+        'WGS 84'
+        """
+        asked = self._asked(hide, rho, epsilon, keep=keep, to=to, overwrite=overwrite, key=key)
+        return self._rows.points(method, asked)
+
+    @steady()
+    def nearest(
+        self,
+        p: PlaceLike,
+        k: int,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        locations: float | None = None,
+        label: str | None = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        key: str | None = None,
+    ) -> Release:
+        """Find the k points nearest to a public place.
+
+        The answer names points, not places. Looking up the places of the named points in the data and publishing them
+        would be a leak: `locations` releases them too, with noise.
+
+        Parameters
+        ----------
+        p : array or shapely Point
+            The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
+        k : int
+            The number of neighbours.
+        hide, rho, epsilon, to, key : optional
+            As for `points`.
+        locations : float, optional
+            The share of the budget that releases the places of the neighbours, as the release's `coords`.
+        label : str, optional
+            The column whose values name the neighbours; Spark, whose rows have no order, needs one.
+        together : bool
+            Whether there is one answer about all persons, rather than one for each.
+
+        Returns
+        -------
+        Release
+            Its value is the positions of the neighbours, or the index labels of a frame, in the order found;
+            `release.positions` holds positions in either case. `error(beta)` bounds how much farther they are than the
+            true neighbours. `place_error(beta)` bounds the error of the places that `locations` releases.
+
+        Examples
+        --------
+        >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+        >>> near = gv.Locations(homes, area=bay).nearest(station, 1, rho=1e-3)
+        >>> len(near.value), round(near.error())
+        (1, 83)
+        """
+        make = partial(requests.nearest, p=p, k=k, locations=locations)
+        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, key=key)
+
+    @steady()
+    def first_within(
+        self,
+        p: PlaceLike,
+        radius: float,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        label: str | None = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        key: str | None = None,
+    ) -> Release:
+        """Find the first point, in the order of the data, within a radius of a public place.
+
+        Parameters
+        ----------
+        p : array or shapely Point
+            The place, as for `nearest`.
+        radius : float
+            The radius in metres.
+        hide, rho, epsilon, label, together, to, key : optional
+            As for `nearest`.
+
+        Returns
+        -------
+        Release
+            Its value is the position (or index label) of the first visit, or None. The point found lies within
+            radius + `error(beta)`, and no earlier one within radius - `error(beta)`.
+
+        Examples
+        --------
+        >>> station = geopandas.GeoSeries.from_xy([-122.39], [37.78], crs=4326)
+        >>> round(gv.Locations(homes, area=bay).first_within(station, 5_000, rho=1e-3).error())
+        328
+        """
+        make = partial(requests.first_within, p=p, radius=radius)
+        return self._answer(make, hide, rho, epsilon, together, label=label, ordered=True, to=to, key=key)
+
+    @steady()
+    def distance(
+        self,
+        p: ShapeLike,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        fn_error: float | None = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the distance from a public place, line or area to the nearest of the points.
+
+        Parameters
+        ----------
+        p : array or shapely geometry
+            The place, line or area, in the coordinate system of the data; or a GeoSeries of one in any system.
+        hide, rho, epsilon, to, method, key : optional
+            As for `points`.
+        fn_error : float, optional
+            The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
+            has proved a bound; 1e-6 is thousands of roundings of coordinates below 10^7 m. The distance to a place is
+            exact.
+        together : bool
+            As for `nearest`.
+
+        Returns
+        -------
+        Release
+            Its value is in metres of the plane, at least 0; `error(beta)` bounds the error from the length on the
+            ground.
+
+        Examples
+        --------
+        >>> road = shapely.LineString([(-122.40, 37.70), (-122.39, 37.80)])
+        >>> gv.Locations(homes, area=bay).distance(road, rho=1e-4).value >= 0
+        True
+        """
+        make = partial(requests.distance, p=p, fn_error=fn_error, method=method)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+
+    @steady()
+    def hull(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        k: int | Literal["optimal"] = "optimal",
+        extent: float = EXTENT,
+        together: bool = False,
+        to: PathLike | None = None,
+        key: str | None = None,
+    ) -> Release:
+        """Release the convex hull of the points, in two or more dimensions.
+
+        Noise is added to the support function: how far the points reach in k directions.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, to, key : optional
+            As for `points`.
+        k : int or "optimal"
+            The number of directions, which is even; "optimal" minimises the error bound.
+        extent : float
+            A public guess of the extent of the points in metres. The number of directions is chosen from it under
+            `epsilon`, and in more than two dimensions. A wrong guess costs accuracy, never privacy.
+        together : bool
+            As for `nearest`.
+
+        Returns
+        -------
+        Release
+            In the plane a shapely Polygon (a Point or LineString if the noise left no more). In more dimensions an
+            (m, d) array whose convex hull is the answer; in more than five, unless the noise is small, half-spaces:
+            `directions` and `offsets`. `error(beta)` bounds the Hausdorff distance to the true hull.
+
+        Examples
+        --------
+        >>> gv.Locations(homes, area=bay).hull(rho=1e-3).value.geom_type
+        'Polygon'
+        """
+        make = partial(requests.hull, k=k, extent=extent)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+
+    @steady()
+    def answer(
+        self,
+        fn: Function | Lipschitz,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        lipschitz: float | None = None,
+        size: int = 1,
+        fn_error: float | None = None,
+        together: bool = False,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Answer the user's own Lipschitz question.
+
+        Parameters
+        ----------
+        fn : callable or Lipschitz
+            A function of an (n, d) array in metres that returns a number or a vector. The guarantee is only as good as
+            the claim that ‖fn(x) - fn(x')‖ ≤ lipschitz · dist(x, x').
+        hide, rho, epsilon, method, key : optional
+            As for `points`.
+        lipschitz : float, optional
+            The constant; a `Lipschitz` carries its own.
+        size : int
+            The number of values that `fn` returns.
+        fn_error : float, optional
+            The largest distance in metres between what `fn` computes in doubles and the function it stands for: 0 if
+            it does not round, as a largest coordinate does not. The guarantee then holds as if all inputs were
+            2·fn_error/lipschitz farther from each other, and the release is exact. Without it the release states that
+            it is not. Points in degrees reach `fn` as doubles in metres; the release states how much these are
+            rounded.
+        together : bool
+            As for `nearest`.
+
+        Returns
+        -------
+        Release
+            Its value is a number or a vector.
+
+        Examples
+        --------
+        >>> x = np.array([[0.0, 0.0], [3000.0, 4000.0]])
+        >>> release = gv.Locations(x).answer(lambda x: np.linalg.norm(x[-1] - x[0]), lipschitz=2, rho=1e-4)
+        >>> round(release.error(0.05))
+        277
+        """
+        stated = self._metric(together=together)
+        own = requests.lipschitz_function(fn, lipschitz, stated, rho, epsilon)
+        make = partial(requests.own_function, fn=own, size=size, fn_error=fn_error, method=method)
+        return self._answer(make, hide, rho, epsilon, together, key=key, metric=own.metric)
+
+    def center(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the middle of the bounding box: √d-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, to, method, key : optional
+            As for `points`.
+        together : bool
+            As for `nearest`.
+
+        Returns
+        -------
+        Release
+            Its value is a place: d coordinates, or a shapely Point.
+
+        Examples
+        --------
+        >>> gv.Locations(homes, area=bay).center(rho=1e-4).value.geom_type
+        'Point'
+        """
+        return self._summary("center", hide, rho, epsilon, together, to, method, key)
+
+    def mean(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the mean of the points: 1-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, together, to, method, key : optional
+            As for `center`.
+
+        Returns
+        -------
+        Release
+            Its value is a place: d coordinates, or a shapely Point.
+
+        Examples
+        --------
+        >>> round(gv.Locations(homes, area=bay).mean(rho=1e-4).error())
+        173
+        """
+        return self._summary("mean", hide, rho, epsilon, together, to, method, key)
+
+    def median(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the median of each coordinate: √d-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, together, to, method, key : optional
+            As for `center`.
+
+        Returns
+        -------
+        Release
+            Its value is a place: d coordinates, or a shapely Point.
+
+        Notes
+        -----
+        The geometric median is not offered: moving points by a metre can move it by any distance.
+
+        Examples
+        --------
+        >>> gv.Locations(homes, area=bay).median(rho=1e-4).value.geom_type
+        'Point'
+        """
+        return self._summary("median", hide, rho, epsilon, together, to, method, key)
+
+    def bounds(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the bounding box: √(2d)-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, together, to, method, key : optional
+            As for `center`.
+
+        Returns
+        -------
+        Release
+            Its value is 2d numbers, the smallest coordinates first. In degrees, longitudes continue beyond 180 across
+            the antimeridian (179.9 to 180.1). `error(beta)` bounds the largest error of any of them.
+
+        Examples
+        --------
+        >>> west, south, east, north = gv.Locations(homes, area=bay).bounds(rho=1e-4).value
+        >>> bool(-123 < west < east < -122)
+        True
+        """
+        return self._summary("bounds", hide, rho, epsilon, together, to, method, key)
+
+    def radius(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the radius of the smallest ball that contains the points: 1-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, together, to, method, key : optional
+            As for `center`.
+
+        Returns
+        -------
+        Release
+            Its value is in metres of the plane, at least 0; `error(beta)` bounds the error from the length on the
+            ground.
+
+        Examples
+        --------
+        >>> round(gv.Locations(homes, area=bay).radius(rho=1e-4).error())
+        139
+        """
+        return self._summary("radius", hide, rho, epsilon, together, to, method, key)
+
+    def radius_of_gyration(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the root mean square distance of the points from their mean: 1-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, together, to, method, key : optional
+            As for `center`.
+
+        Returns
+        -------
+        Release
+            As that of `radius`.
+
+        Examples
+        --------
+        >>> round(gv.Locations(homes, area=bay).radius_of_gyration(rho=1e-4).error())
+        139
+        """
+        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, method, key)
+
+    def diameter(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        together: bool = False,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> Release:
+        """Release the largest distance between two of the points: 2-Lipschitz.
+
+        Parameters
+        ----------
+        hide, rho, epsilon, together, to, method, key : optional
+            As for `center`.
+
+        Returns
+        -------
+        Release
+            As that of `radius`.
+
+        Examples
+        --------
+        >>> round(gv.Locations(homes, area=bay).diameter(rho=1e-4).error())
+        277
+        """
+        return self._summary("diameter", hide, rho, epsilon, together, to, method, key)
+
+    @steady()
+    def heatmap(
+        self,
+        cell: Grid | float,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        cap: float | None = None,
+        bandwidth: float | None = None,
+        every: Every = None,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> CrowdRelease:
+        """Release a heat map of many persons: how many are expected in each cell of a grid.
+
+        Noise is added to the whole map once, and not for each person, so a map of a crowd is far more accurate than
+        the noisy points of its persons.
+
+        Parameters
+        ----------
+        cell : float or Grid
+            The side of a cell in metres, for a grid of the whole area; or the cells, chosen from public knowledge, in
+            the coordinate system of the data if that is a plane, else in metres of the area's plane.
+        hide, rho, epsilon, to, method, key : optional
+            As for `points`.
+        cap : float, optional
+            Count visits, and at most this many of each person: a person with more is scaled down. By default each
+            person counts as one, spread over their points.
+        bandwidth : float, optional
+            The standard deviation in metres by which places are blurred before noise is added: a wider kernel needs
+            less noise. By default it follows from public numbers: the budget, the number of persons, and the size and
+            number of cells, those of all slices together.
+        every : str or timedelta, optional
+            Slices of time: a length such as "1 hour", "hour of day" or "day of week" (UTC). They cost no budget:
+            noise on each slice is as large as that on one map of the same blur. A person counts as one over all slices
+            together.
+
+        Returns
+        -------
+        CrowdHeatMap
+            Its value is an array of the grid's shape, rows from south to north, with slices in front: not negative,
+            and adding up to at most the number of persons. With `protect="1 day"` a person counts as one for each day.
+            `noisy` holds the unprocessed numbers, `error(beta)` bounds their noise, `blur` is their blur in metres,
+            `zcdp` the ordinary differential privacy for replacing one person. `to_frame()` has a polygon for each
+            cell; `to_file("heat.tif")` writes a GeoTIFF.
+
+        Notes
+        -----
+        Each point adds the values of a cubic B-spline at the cells around it; the sum is Lipschitz, and binned counts
+        are not. Maximum entropy then removes blur and noise together, at no cost.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> person = np.repeat(np.arange(1000), 20)
+        >>> visits = rng.normal(0, 2000, size=(1000, 2))[person] + rng.normal(0, 300, size=(20_000, 2))
+        >>> grid = gv.Grid((-6000, -6000, 6000, 6000), cell=1000)
+        >>> heat = gv.Locations(visits, person=person, rng=rng).heatmap(grid, rho=5e-5)
+        >>> truth = grid.count(visits) / 20
+        >>> bool(abs(heat.value - truth).sum() < 0.2 * truth.sum())
+        True
+        """
+        make = partial(crowd_requests.heatmap, cell, cap=cap, bandwidth=bandwidth, every=every, method=method)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        return self._rows.crowd(make, asked, timed=every is not None)
+
+    @steady()
+    def counts(
+        self,
+        regions: RegionsLike,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        cap: float | None = None,
+        bandwidth: float | None = None,
+        every: Every = None,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> CrowdRelease:
+        """Release how many persons are expected in each of several public regions, soft at their borders.
+
+        Parameters
+        ----------
+        regions : GeoDataFrame, GeoSeries or list of polygons
+            The regions, which are public. They may overlap, which needs more noise.
+        hide, rho, epsilon, cap, every, to, method, key : optional
+            As for `heatmap`.
+        bandwidth : float, optional
+            As for `heatmap`; by default it follows from the budget, the number of persons, and the number and size of
+            regions.
+
+        Returns
+        -------
+        CrowdCounts
+            Its value is a frame with the regions, the expected number in each, and the unprocessed number. See
+            `heatmap`.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> places = rng.uniform(0, 4000, size=(2000, 2))
+        >>> halves = geopandas.GeoSeries([shapely.box(0, 0, 1000, 4000), shapely.box(1000, 0, 4000, 4000)], ["a", "b"])
+        >>> counted = gv.Locations(places, person=np.arange(2000), rng=rng).counts(halves, rho=5e-5).value
+        >>> [round(number, -2) for number in counted.persons]
+        [500.0, 1500.0]
+        """
+        make = partial(crowd_requests.counts, regions, cap=cap, bandwidth=bandwidth, every=every, method=method)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        return self._rows.crowd(make, asked, timed=every is not None)
+
+    @steady()
+    def flows(
+        self,
+        between: Grid | float | RegionsLike,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        destinations: LocationsLike | None = None,
+        trip: Labels = None,
+        cap: float | None = None,
+        bandwidth: float | None = None,
+        every: Every = None,
+        to: PathLike | None = None,
+        method: Method = "best",
+        key: str | None = None,
+    ) -> CrowdRelease:
+        """Release how many persons are expected to go from one cell or region to another.
+
+        Rows have an origin and a destination each; or the locations are origins, and `destinations` are given; or
+        they are all points of trips, which `trip` names.
+
+        Parameters
+        ----------
+        between : float, Grid, GeoDataFrame, GeoSeries or list of polygons
+            The cells between which trips are counted, as for `heatmap`; or public regions, as for `counts`.
+        hide, rho, epsilon, cap, every, to, method, key : optional
+            As for `heatmap`.
+        destinations : array, table, GeoSeries or GeoDataFrame, optional
+            The destinations, in the order of the origins.
+        trip : str or array of labels, optional
+            The trip of each point: its first and its last point, in order of time, are origin and destination.
+        bandwidth : float, optional
+            As for `heatmap`; by default it follows from the size of cells or regions.
+
+        Returns
+        -------
+        CrowdFlows
+            Its value is an array of origins × destinations; cells are numbered from the south-west. `to_frame()` lists
+            flows from the largest to the smallest. See `heatmap`.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> origins = rng.normal(500, 100, size=(1000, 2))
+        >>> grid = gv.Grid((0, 0, 4000, 1000), cell=1000)
+        >>> trips = gv.Locations(origins, person=np.arange(1000), rng=rng)
+        >>> largest = trips.flows(grid, destinations=origins + [2000, 0], rho=1e-4).to_frame().iloc[0]
+        >>> int(largest.origin), int(largest.destination), bool(largest.persons > 150)
+        (0, 2, True)
+        """
+        self._check_named(destinations, key)
+        make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every, method=method)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        return self._rows.crowd(make, asked, timed=every is not None, trips=Trips(destinations, trip))
+
+    @steady()
+    def session(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        ledger: Ledger | None = None,
+        subject: str | None = None,
+        label: str | None = None,
+        short: Short = "refuse",
+    ) -> Session:
+        """Return the same locations with an account: all answers together keep its total.
+
+        Parameters
+        ----------
+        hide, rho, epsilon : optional
+            The total for each person; give one of them. With a ledger they may be left out: the limit is then the
+            budget that is left in the accounts.
+        ledger : Ledger, optional
+            The ledger that keeps accounts between processes and days.
+        subject : str, optional
+            With a ledger: the name of the account. With persons, each person's label is the name of an account, after
+            this name and a slash if it is given.
+        label : str, optional
+            With a ledger: a name of the data, such as "march 2026". The same question about the same data then gets
+            the same answer, at no cost, as long as the ledger exists.
+        short : {"refuse", "skip"}
+            With a ledger: whether persons without enough budget stop a question, or are left out of its answer and
+            listed as `removed.persons`.
+
+        Examples
+        --------
+        >>> walk = np.column_stack([np.arange(50) * 100.0, np.zeros(50)])
+        >>> with gv.Locations(walk).session(rho=1e-4) as s:
+        ...     center = s.center(rho=2e-5)
+        ...     near = s.nearest((0, 0), 3, rho=5e-5)
+        ...     print(s.spent, s.remaining)
+        0.00007 0.00003
+        """
+        from geoveil.locations.session import Session
+
+        return Session(self, hide, rho, epsilon, ledger=ledger, subject=subject, label=label, short=short)
+
+    @steady()
+    def frame(self, *, every_row: bool = False) -> geopandas.GeoDataFrame:
+        r"""Return the true locations of a file as a frame, for its owner.
+
+        Parameters
+        ----------
+        every_row : bool
+            Whether rows without a location are kept, whatever `missing` says.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            The locations, in the plane of the area if one was stated, and all columns except those of coordinates,
+            bytes, nested values and other geometries. The index is the position of a row in the file.
+
+        Examples
+        --------
+        >>> path = folder / "trips.csv"
+        >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
+        >>> gv.Locations(path).frame().columns.tolist()
+        ['user', 'geometry']
+        """
+        return self._rows.frame(every_row=every_row)
+
+    # How a question is asked: the budget becomes a guarantee, and the rows answer.
+
+    def _summary(
+        self,
+        name: str,
+        hide: Hide,
+        rho: Rho,
+        epsilon: Epsilon,
+        together: bool,
+        to: PathLike | None,
+        method: Method,
+        key: str | None,
+    ) -> Release:
+        """Answer a question that has no parameters of its own."""
+        with steady():
+            make = partial(requests.summary, name=name, method=method)
+            return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+
+    def _answer(
+        self,
+        make: MakeQuestion,
+        hide: Hide,
+        rho: Rho,
+        epsilon: Epsilon,
+        together: bool,
+        *,
+        label: str | None = None,
+        ordered: bool = False,
+        to: PathLike | None = None,
+        key: str | None = None,
+        metric: Metric | None = None,
+    ) -> Release:
+        """Answer a question about each person, or about all together."""
+        asked = self._asked(
+            hide, rho, epsilon, together=together, label=label, ordered=ordered, to=to, key=key, metric=metric
+        )
+        return self._rows.answer(make, asked)
+
+    def _asked(
+        self,
+        hide: Hide,
+        rho: Rho,
+        epsilon: Epsilon,
+        *,
+        together: bool = False,
+        keep: Columns = None,
+        label: str | None = None,
+        ordered: bool = False,
+        to: PathLike | None = None,
+        overwrite: bool = False,
+        key: str | None = None,
+        metric: Metric | None = None,
+    ) -> Asked:
+        """Return how a question is asked, with its guarantee."""
+        stated = self._metric(together=together) if metric is None else metric
+        return Asked(
+            guarantee=promise(hide, rho, epsilon, stated),
+            charger=self._charger,
+            source=self._source,
+            together=together,
+            key=key,
+            keep=keep,
+            label=label,
+            ordered=ordered,
+            stored=key is not None and self._is_stored(key),
+            skips=self._skips,
+            to=to,
+            overwrite=overwrite,
+            sign=self._sign,
+            progress=self._progress,
+            confirm=self._confirm,
+        )
+
+    def _metric(self, *, together: bool) -> Metric | None:
+        """Return the metric of what is hidden together; None if the budget's own metric holds."""
+        return protected_metric(self._protect, crowd=together and self._has_persons)
+
+    def _charger(self, labels: Iterable[object] | None) -> Charger:
+        """Return who is charged for a question about these persons: nobody, outside of a session."""
+        return NoCharger()
+
+    #: Whether persons without enough budget are left out, as a session may say.
+    _skips = False
+
+    def _is_stored(self, key: str) -> bool:
+        """Return whether a ledger holds the answer of this name; refuse a name outside of a session with a ledger."""
+        remedy = Message("Ask in a session with a ledger: {locations.session}.")
+        raise InvalidParameter("key", key, "left out without a ledger", remedy)
+
+    def _check_named(self, destinations: LocationsLike | None, key: str | None) -> None:
+        """Refuse destinations that a session's name of the data does not cover; there is none outside of a session."""
+
+    def _card(self) -> tuple[str, CardRows]:
+        metric, area = self._metric(together=False), self._rows.area
+        rows = [
+            ("area", "metres without a coordinate system" if area is None else area.name),
+            ("protects", "all points of a person together" if metric is None else protected(metric)),
+        ]
+        return f"Locations: {self._rows.described}", rows
+
+
+def _rows_of(source: LocationsLike | PathLike, reading: Reading, settings: Settings) -> Rows:
+    """Return the rows of any source."""
+    if isinstance(source, str | os.PathLike):
+        from geoveil.locations.file import FileRows
+
+        return FileRows(Path(source), reading, settings)
+    if type(source).__module__.startswith("pyspark."):
+        from geoveil.spark.rows import SparkRows
+
+        return SparkRows(source, reading, settings)
+    from geoveil.locations.memory import MemoryRows
+
+    return MemoryRows(source, reading, settings)
