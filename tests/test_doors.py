@@ -131,6 +131,9 @@ def plain(value: Any) -> Any:
         return value[["lon", "lat"]].to_numpy().ravel().tolist()
     if isinstance(value, shapely.Geometry):
         return shapely.get_coordinates(value).ravel().tolist()
+    if isinstance(value, pd.Series):
+        # One answer for each person, which may be several rows, or none.
+        return [[int(row) for row in np.atleast_1d(answer) if not pd.isna(row)] for answer in value]
     return np.asarray(value).ravel().tolist()
 
 

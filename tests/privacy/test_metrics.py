@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.errors import InvalidParameter
+from geoveil.privacy import as_metric, unit_metric
 from tests.budgets import MANY
 
 METRICS = {"inf": gv.dist_inf, "2": gv.dist_2, "1": gv.dist_1}
@@ -136,3 +137,10 @@ def test_tuples_that_are_not_alike_have_no_distance(shapes: tuple[tuple[int, ...
     """A metric takes two (n, d) tuples of one shape."""
     with pytest.raises(gv.errors.InvalidData, match="shape"):
         gv.dist_inf(np.zeros(shapes[0]), np.zeros(shapes[1]))
+
+
+@pytest.mark.parametrize("microseconds", [1, 999_999, 86_399_960_000, 3_599_999_999, 1_234_567_500_001, 2**61 + 1])
+def test_names_of_lengths_are_exact(microseconds: int) -> None:
+    """A certificate names the very length that was protected, so that it is read back as no other."""
+    metric = unit_metric(stretch=microseconds)
+    assert as_metric(metric.name) == metric

@@ -89,7 +89,11 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     def opened(layers: tuple[Layer, ...], *, balances: tuple[Balance, ...] = (BALANCE,), **how: Any) -> Shown:
         path = tmp_path / "report.html"
         release = gv.Locations(np.zeros((9, 2))).points(rho=GUARANTEE)
-        write(path, Report("Homes </script><b>", layers, release.facts(), release.certificate(), balances))
+        write(
+            path,
+            Report("Homes </script><b>", layers, release.facts(), release.certificate(), balances),
+            overwrite=True,
+        )
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **how})
         contexts.append(context)
         page = context.new_page()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import FileUnavailable, InvalidFile
 from geoveil.experiments.procedures import Procedure
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
@@ -195,9 +196,11 @@ def _column(values: NDArray[Any]) -> pa.Array:
 def _write(path: Path, table: pa.Table) -> None:
     import pyarrow.parquet as pq
 
-    write_atomically(
-        path, lambda temporary: pq.write_table(table, temporary, compression="none", use_dictionary=["taxi"])
-    )
+    # Another worker may be writing the same table.
+    with suppress(FileUnavailable):
+        write_atomically(
+            path, lambda temporary: pq.write_table(table, temporary, compression="none", use_dictionary=["taxi"])
+        )
 
 
 def _squares(places: Floats) -> Positions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import TypeAlias
 
 from geoveil.errors import InvalidParameter
@@ -55,13 +57,13 @@ def as_duration(name: str, value: Duration) -> int:
     >>> as_duration("unit", "1 day"), as_duration("thin", 0.5)
     (86400000000, 500000)
     """
-    microseconds = math.nan
+    microseconds: float | Fraction = math.nan
     if isinstance(value, timedelta):
-        microseconds = value / timedelta(microseconds=1)
+        microseconds = Fraction(value // timedelta(microseconds=1))
     elif isinstance(value, str) and is_duration(value):
         found = _WRITTEN.fullmatch(value)
         assert found is not None
-        microseconds = float(found[1]) * _SECONDS[_SPELLINGS[found[2].lower()]] * MICROSECONDS
+        microseconds = Fraction(found[1]) * _SECONDS[_SPELLINGS[found[2].lower()]] * MICROSECONDS
     elif isinstance(value, int | float) and not isinstance(value, bool):
         microseconds = float(value) * MICROSECONDS
     if not 1 <= microseconds < 2**62:
@@ -77,10 +79,13 @@ def duration_words(microseconds: int) -> str:
     --------
     >>> duration_words(86_400 * 10**6), duration_words(5_400 * 10**6), duration_words(500_000)
     ('1 day', '90 minutes', '0.5 seconds')
+    >>> duration_words(86_399_960_000), duration_words(1_234_567_500_001)
+    ('86399.96 seconds', '1234567.500001 seconds')
     """
     for name, seconds in _SECONDS.items():
         count, rest = divmod(microseconds, seconds * MICROSECONDS)
         # One week is called 7 days; several weeks are called weeks.
         if rest == 0 and (name != "week" or count > 1):
             return f"{count} {name}" if count == 1 else f"{count} {name}s"
-    return f"{microseconds / MICROSECONDS:g} seconds"
+    # All digits: this text names the metric in certificates.
+    return f"{Decimal(microseconds).scaleb(-6).normalize():f} seconds"

@@ -675,7 +675,8 @@ def promise(
         distance = read_length(hide) if isinstance(hide, str) else hide
         if distance is None:
             raise InvalidParameter("hide", hide, "a distance in metres, such as 200", "Give a positive length.")
-        return CGP.hiding(distance=distance, metric=used)
+        in_metres = Message("Try {hide:200}: it is in metres.")
+        return CGP.hiding(distance=checks.number("hide", distance, above=0, below=1e12, remedy=in_metres), metric=used)
     given: Number | Guarantee = rho if rho is not None else epsilon  # type: ignore[assignment]
     kind: type[CGP] | type[GP] = CGP if rho is not None else GP
     if not isinstance(given, Guarantee):

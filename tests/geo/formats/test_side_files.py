@@ -10,6 +10,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import FileUnavailable, InvalidFile
+from geoveil.geo.formats.side_files import side_files
 from tests.formats import BAY, people
 
 #: A released file, and a file beside it that programs read.
@@ -116,3 +117,14 @@ def test_targets_among_other_data(tmp_path: Path) -> None:
     with pytest.raises(FileUnavailable, match=r"would read out\.prj together with it"):
         gv.Locations(people(), person="user", area=BAY).points(rho=1e-4).to_file(tmp_path / "out.csv", overwrite=True)
     assert (tmp_path / "out.prj").read_text() == "of a shapefile"
+
+
+def test_relative_paths_have_no_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of a Shapefile are its own, and nothing is named twice, however the path is given."""
+    monkeypatch.chdir(tmp_path)
+    gv.Locations(people(), person="user", area=BAY).points(rho=1e-4, to="out.shp")
+    assert gv.verify("out.shp").holds
+    assert gv.load("out.shp").n == 60
+    gv.Locations(people(), person="user", area=BAY).points(rho=1e-4, to="out.gpkg")
+    (tmp_path / "out.gpkg-wal").write_bytes(b"x")
+    assert [file.name for file in side_files(Path("out.gpkg")).read] == ["out.gpkg-wal"]

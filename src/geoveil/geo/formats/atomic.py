@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -231,7 +232,7 @@ def _flush(path: Path) -> None:
 
 def _flush_folders(folders: Iterable[Path]) -> None:
     """Flush the names in folders to the disk, where the system can do that; Windows cannot open a folder."""
-    if os.name == "nt":
+    if sys.platform == "win32":
         return
     for folder in folders:
         handle = os.open(folder, os.O_RDONLY)

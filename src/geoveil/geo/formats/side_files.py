@@ -56,12 +56,16 @@ def side_files(path: Path) -> SideFiles:
     Names are compared without regard to capitals, as some programs do. SQLite looks for a journal beside the file
     that a link leads to, so that both places are searched.
     """
+    # Absolute, so that a file has one name, however it was given.
+    path = path.absolute()
     own = set(files_of(path))
     if path.is_dir():
         others = (file for file in path.rglob("*") if file not in own and (file.is_symlink() or not file.is_dir()))
         return SideFiles(sorted(file for file in others if not file.name.endswith(_MARKS)), [])
     read, drawn = set[Path](), set[Path]()
-    for place in dict.fromkeys((path, Path(os.path.realpath(path)))):
+    places = dict.fromkeys((path, Path(os.path.realpath(path))))
+    own |= {file for place in places for file in files_of(place)}
+    for place in places:
         for name in _names(place.parent):
             file = place.with_name(name)
             if name == place.name or file in own:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,6 +43,6 @@ def locked(target: Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         lock.release(force=True)
-        if os.name == "nt":
+        if sys.platform == "win32":
             with suppress(OSError):
                 path.unlink()
