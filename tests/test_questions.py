@@ -50,3 +50,11 @@ def test_sessions_answer_about_crowds(name: str) -> None:
     asked = getattr(session, name)(**more)
     assert np.array_equal(alone.noisy, asked.noisy)
     assert session.spent == Decimal("0.0001")
+
+
+def test_labels_of_rows_are_for_spark() -> None:
+    """Rows in memory have names of their own; without the label, as the error says, the question is answered."""
+    walk = gv.Locations(np.zeros((4, 2)) + 1e6)
+    with pytest.raises(gv.errors.InvalidParameter, match=r"^label = 'id'.*Spark.*Leave it out"):
+        walk.nearest((1e6, 1e6), 1, rho=1e-3, label="id")
+    assert len(walk.nearest((1e6, 1e6), 1, rho=1e-3).value) == 1

@@ -54,18 +54,8 @@ def inquiry_about(data: Intake, question: Question, guarantee: Guarantee, keep: 
     return kind(data, question, guarantee, keep)
 
 
-def ask(
-    data: Intake,
-    question: Question,
-    guarantee: Guarantee,
-    source: Source,
-    *,
-    charger: Charger | None = None,
-    key: str | None = None,
-    keep: Columns = None,
-    progress: Progress = lambda share: None,
-) -> Release:
-    """Answer a question about data in memory.
+def ask(data: Intake, question: Question, guarantee: Guarantee, source: Source) -> Release:
+    """Answer a question about data in memory, for which nobody is charged.
 
     Parameters
     ----------
@@ -77,17 +67,8 @@ def ask(
         The guarantee for each person, per metre on the ground.
     source : Source
         The source of randomness.
-    charger : Charger, optional
-        Who is charged; nobody by default.
-    key : str, optional
-        The key under which the answer is stored.
-    keep : list of columns or "all", optional
-        Columns of a frame that are released unchanged.
-    progress : callable
-        Called with the share of persons answered so far, from 0 to 1.
     """
-    inquiry = inquiry_about(data, question, guarantee, keep)
-    return answer(inquiry, source, charger or NoCharger(), key, progress)
+    return answer(inquiry_about(data, question, guarantee), source, NoCharger())
 
 
 def answer(

@@ -27,7 +27,7 @@ from geoveil.answering.intake import Intake
 from geoveil.answering.preparation import Concern
 from geoveil.answering.requests import Question
 from geoveil.certificates import SigningKey
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, warn
 from geoveil.geo import Area, AreaLike, Plane
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import check_target
@@ -168,6 +168,13 @@ class Asked:
     sign: SigningKey | None
     progress: Progress
     confirm: Callable[[Sequence[Concern]], None] | None
+
+    def tell(self, concerns: Sequence[Concern]) -> None:
+        """Tell the owner of concerns about a release: by the function that was given for that, or by a warning."""
+        if self.confirm is not None:
+            self.confirm(concerns)
+        elif concerns:
+            warn(" ".join(map(str, concerns)))
 
 
 class Rows(ABC):

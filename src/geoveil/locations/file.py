@@ -26,7 +26,6 @@ from geoveil.answering.rows import (
     written,
 )
 from geoveil.answering.streaming import FilePoints
-from geoveil.errors import warn
 from geoveil.geo import Area
 from geoveil.geo.formats import open_locations
 from geoveil.geo.planes import Plane, plane_of
@@ -114,11 +113,7 @@ class FileRows(Rows):
             overwrite=asked.overwrite,
             progress=asked.progress,
         )
-        concerns = concerns_of(prepared.inquiry)
-        if asked.confirm is not None:
-            asked.confirm(concerns)
-        elif concerns:
-            warn(" ".join(map(str, concerns)))
+        asked.tell(concerns_of(prepared.inquiry))
         return prepared.release(asked.progress, asked.key)
 
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:

@@ -288,7 +288,7 @@ class Locations(Card):
         locations : float, optional
             The share of the budget that releases the places of the neighbours, as the release's `coords`.
         label : str, optional
-            The column whose values name the neighbours; Spark, whose rows have no order, needs one.
+            On Spark alone, where rows have no order and it is needed: the column whose values name the neighbours.
         together : bool
             Whether there is one answer about all persons, rather than one for each.
 

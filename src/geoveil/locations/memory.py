@@ -115,6 +115,9 @@ class MemoryRows(Rows):
         return self.answer(partial(requests.points, method=method), asked)
 
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:
+        if asked.label is not None:
+            remedy = "Leave it out: rows are named by the index of a table, or by their numbers in a file."
+            raise InvalidParameter("label", asked.label, "left out, unless the rows are on Spark", remedy)
         if asked.to is not None:
             target = Path(asked.to)
             check_key_file(self._settings.pseudonyms, None, target, certificate_path(target))

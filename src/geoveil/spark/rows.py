@@ -12,7 +12,7 @@ from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.pipeline import answer
 from geoveil.answering.preparation import concerns_of, count, inquiry_of, read_crowd, system_of, time_columns_of
 from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Reading, Rows, Settings, Trips, written
-from geoveil.errors import InvalidParameter, Message, warn
+from geoveil.errors import InvalidParameter, Message
 from geoveil.geo import Area
 from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import LocationFile
@@ -84,11 +84,7 @@ class SparkRows(Rows):
         if inquiry.in_order:
             inquiry.times = time_columns_of(self._file, self._times)
         count(inquiry, self._settings.pseudonyms, asked.progress, every_column=True)
-        concerns = concerns_of(inquiry)
-        if asked.confirm is not None:
-            asked.confirm(concerns)
-        elif concerns:
-            warn(" ".join(map(str, concerns)))
+        asked.tell(concerns_of(inquiry))
         charger = asked.charger(inquiry.people.names)
         return PreparedFrame(inquiry, charger, asked.source, asked.key).release(asked.progress)
 
