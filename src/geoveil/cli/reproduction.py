@@ -72,11 +72,10 @@ def run(figures: tuple[str, ...], workers: int, **options: Any) -> None:
 
 
 def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> None:
-    from geoveil.experiments import plots, tables
-    from geoveil.experiments.figure_definitions import ParameterRanges, select_figures
-    from geoveil.experiments.run_settings import RunSettings
-    from geoveil.experiments.runner import RunPlan, run
     from geoveil.geo.formats.fingerprints import digest
+    from geoveil.paper.experiments import plots, tables
+    from geoveil.paper.experiments.figure_definitions import ParameterRanges, select_figures
+    from geoveil.paper.experiments.runner import RunPlan, RunSettings, run
 
     if not options["no_figures"]:
         plots.require_matplotlib()
@@ -114,8 +113,8 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
 
 def _time(out: Path, seed: int, *, draw: bool) -> None:
     """Measure times, which differ between runs and therefore have a separate table."""
-    from geoveil.experiments import plots, timing
     from geoveil.geo.formats.atomic import write_atomically
+    from geoveil.paper.experiments import plots, timing
 
     with _counting("Timing", len(timing.SIZES) * len(timing.questions(1000))) as advance:
         times = timing.seconds(seed, done=lambda: advance(1.0))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geoveil.errors import InvalidParameter
-from geoveil.experiments.figure_definitions import Figure, Panel
-from geoveil.experiments.tables import Summaries, bounded, looseness, shown
 from geoveil.geo.formats.atomic import write_atomically
+from geoveil.paper.experiments.figure_definitions import Figure, Panel
+from geoveil.paper.experiments.tables import Summaries, bounded, looseness, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

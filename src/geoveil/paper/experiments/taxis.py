@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import FileUnavailable, InvalidFile
-from geoveil.experiments.procedures import Procedure
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
+from geoveil.paper.experiments.procedures import Procedure
 
 if TYPE_CHECKING:
     import pyarrow as pa

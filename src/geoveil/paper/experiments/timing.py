@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from geoveil.experiments.seeds import generator
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import source_of
+from geoveil.paper.experiments.cells import generator
 from geoveil.privacy import CGP, GP, Guarantee
 from geoveil.queries import SUMMARIES, Distance, FirstWithin, Hull, Nearest, Points, Query, best_hull
 from geoveil.queries.evaluation import away

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from geoveil.experiments.procedures import Procedure
-from geoveil.experiments.seeds import generator
-from geoveil.experiments.taxis import Taxis
+from geoveil.paper.experiments.procedures import Procedure
+from geoveil.paper.experiments.taxis import Taxis
 
-__all__ = ["Cell", "Measurement", "Study"]
+__all__ = ["Cell", "Measurement", "Study", "generator"]
 
 
 class Measurement(NamedTuple):
@@ -98,3 +98,20 @@ def _written(value: float) -> str:
     """Return a number with six significant digits, or with all of its digits if it has more."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
+
+
+def generator(seed: int, *coordinates: str | int) -> np.random.Generator:
+    """Return the generator of the task at some coordinates.
+
+    The order of tasks, the number of workers and interruptions therefore change no result. It is for experiments only:
+    a release draws from the operating system.
+
+    Examples
+    --------
+    >>> a, b = generator(7, "hull", 3, "abtyff"), generator(7, "hull", 4, "abtyff")
+    >>> a.random() == generator(7, "hull", 3, "abtyff").random(), a.random() == b.random()
+    (True, False)
+    """
+    # Coordinates are joined by a character that none of them contains, and hashed, since they may have any length.
+    digest = hashlib.sha256("\x1f".join(map(str, coordinates)).encode()).digest()
+    return np.random.default_rng(np.random.SeedSequence([seed, int.from_bytes(digest, "big")]))

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from geoveil.errors import InvalidParameter
-from geoveil.experiments.cells import Cell
-from geoveil.experiments.extension_cells import (
+from geoveil.paper.experiments.cells import Cell
+from geoveil.paper.experiments.extension_cells import (
     CompositionCell,
     NearestDimensionCell,
     PointsDimensionCell,
     RelationCell,
     SmoothingCell,
 )
-from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
-from geoveil.experiments.tightness_cells import TightnessCell
+from geoveil.paper.experiments.taxi_cells import HullCell, NearestCell, PointsCell
+from geoveil.paper.experiments.tightness_cells import TightnessCell
 
 __all__ = ["Figure", "Panel", "ParameterRanges", "figures", "select_figures"]
 
@@ -108,7 +108,7 @@ def select_figures(names: Iterable[str], ranges: ParameterRanges) -> list[Figure
 
     Examples
     --------
-    >>> from geoveil.experiments.figure_definitions import ParameterRanges, select_figures
+    >>> from geoveil.paper.experiments.figure_definitions import ParameterRanges, select_figures
     >>> [(figure.name, len(figure.panels)) for figure in select_figures(["fig5", "fig3b"], ParameterRanges())]
     [('fig3', 1), ('fig5', 2)]
     """

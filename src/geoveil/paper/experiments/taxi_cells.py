@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.procedures import Procedure
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
+from geoveil.paper.experiments.cells import Cell, Measurement, Study
+from geoveil.paper.experiments.procedures import Procedure
 from geoveil.privacy import CGP, GP
 from geoveil.queries import HullAnswer, Nearest, Points, best_hull
 

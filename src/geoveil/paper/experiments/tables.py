@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil.experiments.cells import Cell
-from geoveil.experiments.figure_definitions import Figure, Panel
-from geoveil.experiments.runner import COLUMNS, RunPlan
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
+from geoveil.paper.experiments.cells import Cell
+from geoveil.paper.experiments.figure_definitions import Figure, Panel
+from geoveil.paper.experiments.runner import COLUMNS, RunPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa

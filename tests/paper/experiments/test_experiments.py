@@ -18,16 +18,15 @@ from click.testing import CliRunner
 
 from geoveil.cli.reproduction import experiments
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.experiments import plots, timing
-from geoveil.experiments.extension_cells import CompositionCell
-from geoveil.experiments.figure_definitions import ParameterRanges, select_figures
-from geoveil.experiments.procedures import AUTHORS, PAPER, Procedure
-from geoveil.experiments.run_settings import RunSettings
-from geoveil.experiments.runner import RunPlan, Task, run
-from geoveil.experiments.tables import clustered_error, summaries, write
-from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
-from geoveil.experiments.taxis import Positions, load, plausible
 from geoveil.geo.formats.fingerprints import digest
+from geoveil.paper.experiments import plots, timing
+from geoveil.paper.experiments.extension_cells import CompositionCell
+from geoveil.paper.experiments.figure_definitions import ParameterRanges, select_figures
+from geoveil.paper.experiments.procedures import AUTHORS, PAPER, Procedure
+from geoveil.paper.experiments.runner import RunPlan, RunSettings, Task, run
+from geoveil.paper.experiments.tables import clustered_error, summaries, write
+from geoveil.paper.experiments.taxi_cells import HullCell, NearestCell, PointsCell
+from geoveil.paper.experiments.taxis import Positions, load, plausible
 from geoveil.privacy import CGP
 from tests.cabspotting import Floats
 

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from geoveil.experiments.cells import Cell, Study
-from geoveil.experiments.extension_cells import CompositionCell, NearestDimensionCell, PointsDimensionCell
-from geoveil.experiments.procedures import AUTHORS
-from geoveil.experiments.tables import Summary
-from geoveil.experiments.taxi_cells import HullCell, NearestCell, PointsCell
-from geoveil.experiments.taxis import load
 from geoveil.geo.formats.fingerprints import digest
+from geoveil.paper.experiments.cells import Cell, Study
+from geoveil.paper.experiments.extension_cells import CompositionCell, NearestDimensionCell, PointsDimensionCell
+from geoveil.paper.experiments.procedures import AUTHORS
+from geoveil.paper.experiments.tables import Summary
+from geoveil.paper.experiments.taxi_cells import HullCell, NearestCell, PointsCell
+from geoveil.paper.experiments.taxis import load
 from tests.cabspotting import Floats, folder, requires_cabspotting
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]

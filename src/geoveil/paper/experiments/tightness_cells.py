@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geoveil.experiments.cells import Study
-from geoveil.experiments.taxi_cells import TaxiCell, guarantees
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source, source_of
+from geoveil.paper.experiments.cells import Study
+from geoveil.paper.experiments.taxi_cells import TaxiCell, guarantees
 from geoveil.privacy import CGP, GP
 from geoveil.queries import Hull, HullAnswer, Nearest, Points, best_hull
 

@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from geoveil.experiments.cells import Cell, Measurement, Study
-from geoveil.experiments.procedures import epsilon_at
-from geoveil.experiments.taxi_cells import guarantees
 from geoveil.mechanisms import Gaussian
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import source_of
+from geoveil.paper.experiments.cells import Cell, Measurement, Study
+from geoveil.paper.experiments.procedures import epsilon_at
+from geoveil.paper.experiments.taxi_cells import guarantees
 from geoveil.postprocess.motion import TAXI
 from geoveil.postprocess.smoothing import smooth
 from geoveil.privacy import CGP
