@@ -29,7 +29,7 @@ PROCESSES, THREADS, EACH, TURNS = 32, 8, 20, 3
 CHARGING = """
 import sys, threading, time
 from geoveil import CGP, Ledger
-from geoveil.budget import sqlite_store
+from geoveil.budget import Charges, sqlite_store
 
 folder, journal, witness, threads, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 if journal == "rollback journal":
@@ -39,7 +39,7 @@ ledger.create("ann", rho=1)
 
 def charge(times):
     for _ in range(times):
-        ledger.charge(["ann"], CGP(rho="1e-9"), query="points")
+        Charges.of(ledger).charge(["ann"], CGP(rho="1e-9"), query="points")
 
 charge(20)
 workers = [threading.Thread(target=charge, args=(count,)) for _ in range(threads)]

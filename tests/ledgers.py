@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import geoveil as gv
-from geoveil.budget import Charge, Ledger
+from geoveil.budget import Charge, Charges, Ledger
 from geoveil.errors import (
     BudgetExceeded,
 )
@@ -28,7 +28,12 @@ WALK = np.column_stack([np.arange(20) * 100.0, np.zeros(20)])
 
 def charge(ledger: Ledger, *subjects: str, cost: gv.CGP = COST, **more: Any) -> Charge:
     """Charge some subjects."""
-    return ledger.charge(list(subjects), cost, query="points", **more)
+    return Charges.of(ledger).charge(list(subjects), cost, query="points", **more)
+
+
+def connection_of(ledger: Ledger) -> Any:
+    """Return the open connection of a ledger's store."""
+    return ledger._book.store._opened
 
 
 def charging(place: str, count: int, threads: int, results: Any) -> None:

@@ -14,6 +14,5 @@ from geoveil.budget import Ledger
 def impatient(ledger: Ledger, seconds: float = 0.3) -> Iterator[None]:
     """Let a ledger wait no longer than this within the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger, "_timeout", seconds)
-        patch.setattr(ledger._store, "timeout", seconds)
+        patch.setattr(ledger._book.store, "timeout", seconds)
         yield

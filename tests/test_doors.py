@@ -194,7 +194,7 @@ def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[st
     except GeoveilError as problem:
         found = refusal(problem)
     if ledger is not None:
-        found["charged"] = {person: ledger.spent(person) for person in ("ann", "cid")}
+        found["charged"] = {person: ledger.account(person).spent for person in ("ann", "cid")}
     return found
 
 

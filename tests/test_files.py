@@ -395,7 +395,7 @@ def test_a_column_that_cannot_be_read_is_refused_before_anything_is_charged(tmp_
             gv.Locations(tmp_path / "in.parquet", person="user", area=BAY).session(ledger=ledger).points(
                 to=tmp_path / "out.parquet", rho=1e-4
             )
-        assert [ledger.spent(user) for user in ("a", "b")] == [0, 0]
+        assert [ledger.account(user).spent for user in ("a", "b")] == [0, 0]
 
 
 def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoveil as gv
-from geoveil.budget import SPENT, STORED, Account
+from geoveil.budget import SPENT, STORED, Charges, SessionLimit
 from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, InvalidParameter, LedgerTimeout
 from geoveil.privacy import exact
 from tests.formats import BAY, people
@@ -77,7 +77,7 @@ def test_a_refused_question_never_sees_the_data() -> None:
 )
 def test_what_is_spent_and_what_is_left_are_the_total(total: Decimal, steps: list[tuple[str, int, int]]) -> None:
     """Exactly, after any sequence of charges, refusals and splits."""
-    account = Account(gv.CGP(rho=total))
+    account = SessionLimit(gv.CGP(rho=total))
     for step, k, share in steps:
         left = account.remaining
         if step == "split" and left:
@@ -155,10 +155,10 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
     assert same(first.value, second.value)
     assert same(first.error(0.05), second.error(0.05))
     assert second.certificate() == first.certificate()
-    assert all(ledger.spent(subject) == Decimal("1e-3") for subject in subjects)
+    assert all(ledger.account(subject).spent == Decimal("1e-3") for subject in subjects)
     other = ask_in(session_of(data, **{**opened, "label": "april"}), name, rho="1e-3")
     assert other.id != first.id
-    assert ledger.spent(subjects[0]) == Decimal("2e-3")
+    assert ledger.account(subjects[0]).spent == Decimal("2e-3")
     entry = first.certificate()["entry"]
     assert ledger.verify([first.certificate(), other.certificate()])
     assert entry["number"] == (4 if how == "many" else 2)
@@ -171,12 +171,12 @@ def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
     labelled = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     with pytest.raises(InvalidParameter, match=r"^key = None"):
         labelled.answer(lambda x: 1.0, lipschitz=1.0, rho="1e-3")
-    assert ledger.spent("ann") == 0
+    assert ledger.account("ann").spent == 0
     answers = {labelled.answer(lambda x: 1.0, lipschitz=1.0, rho="1e-3", key="mine").value for _ in range(3)}
     assert len(answers) == 1
     plain = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     assert plain.mean(rho="1e-3").id != plain.mean(rho="1e-3").id
-    assert ledger.spent("ann") == Decimal("3e-3")
+    assert ledger.account("ann").spent == Decimal("3e-3")
 
 
 def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> 
     assert session.remaining == Decimal("1e-4")
     with pytest.raises(BudgetExceeded):
         session.mean(rho="2e-4")
-    assert ledger.spent("ann") == Decimal("3e-4")
+    assert ledger.account("ann").spent == Decimal("3e-4")
     whole = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     assert whole.remaining == Decimal("7e-4")
     assert [line["event"] for line in whole.statement()] == ["create", "charge"]
@@ -214,13 +214,13 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
     opened: dict[str, Any] = {"person": "who" if framed else labels, "ledger": ledger, "label": "x"}
     with pytest.raises(BudgetExceeded, match="of b"):
         ask_in(session_of(data, rho=1, **opened), name, rho="1e-3")
-    assert ledger.spent("a") == 0
+    assert ledger.account("a").spent == 0
     session = session_of(data, rho=1, short="skip", **opened)
     release = ask_in(session, name, rho="1e-3")
     assert release.removed.persons == ("b",)
     assert release.by.tolist() == ["a", "c"]
     assert release.n == 20
-    assert [ledger.spent(person) for person in "abc"] == [Decimal("1e-3"), 0, Decimal("1e-3")]
+    assert [ledger.account(person).spent for person in "abc"] == [Decimal("1e-3"), 0, Decimal("1e-3")]
     if name == "points":
         kept = np.flatnonzero(labels != "b")
         assert len(release.value) == 20
@@ -267,9 +267,9 @@ def test_other_questions_are_other_questions(tmp_path: Path) -> None:
     ]
     first = [question().id for question in asked]
     assert len(set(first)) == len(asked)
-    spent = ledger.spent("ann")
+    spent = ledger.account("ann").spent
     assert [question().id for question in asked] == first
-    assert ledger.spent("ann") == spent
+    assert ledger.account("ann").spent == spent
 
 
 def test_a_key_is_for_one_question(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_key_is_for_one_question(tmp_path: Path) -> None:
     for refused in wrong:
         with pytest.raises(InvalidParameter, match=r"^key = 'k'"):
             refused()
-    assert ledger.spent("bob") == 0
+    assert ledger.account("bob").spent == 0
     with pytest.raises(InvalidParameter, match=r"^key = "):
         gv.Locations(WALK).session(rho=1).mean(rho="1e-4", key="k")
 
@@ -299,10 +299,10 @@ def test_amounts_keep_all_of_their_digits(tmp_path: Path) -> None:
     ledger.create("ann", rho=total)
     part = total / 3
     for _ in range(3):
-        ledger.charge(["ann"], part, query="points")
-    left = ledger.remaining("ann")
-    assert ledger.total("ann") == total
-    assert exact.add(ledger.spent("ann"), left) == total.rho
+        Charges.of(ledger).charge(["ann"], part, query="points")
+    left = ledger.account("ann").remaining
+    assert ledger.account("ann").total == total
+    assert exact.add(ledger.account("ann").spent, left) == total.rho
     assert 0 <= left < Decimal("1e-29")
 
 
@@ -318,7 +318,7 @@ def test_a_charge_that_failed_is_spent(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(gv.errors.InvalidData):
             session.answer(bad, lipschitz=1, rho="1e-5", key="k")
-    assert ledger.spent("ann") == Decimal("2e-5")
+    assert ledger.account("ann").spent == Decimal("2e-5")
     with pytest.raises(BudgetExceeded):
         session.points(rho=1000, key="k")
 
@@ -328,7 +328,7 @@ def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path)
     ledger = gv.Ledger(tmp_path / "budget.db")
     for name in ("ann", "bob"):
         ledger.create(name, rho="1e-6")
-    pending = ledger.charge(["ann"], gv.CGP(rho="1e-12"), query="points", parameters={"a": 1}, key="k")
+    pending = Charges.of(ledger).charge(["ann"], gv.CGP(rho="1e-12"), query="points", parameters={"a": 1}, key="k")
     for subjects, cost, query, parameters in (
         (["ann"], gv.CGP(rho=1000), "points", {"a": 1}),
         (["bob"], gv.CGP(rho="1e-12"), "points", {"a": 1}),
@@ -337,9 +337,9 @@ def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path)
         (["ann"], gv.CGP(rho="1e-12", metric="2"), "points", {"a": 1}),
     ):
         with pytest.raises(InvalidParameter, match=r"^key = "):
-            ledger.charge(subjects, cost, query=query, parameters=parameters, key="k")
-    ledger.store(pending, "answer")
-    again = ledger.charge(["ann"], gv.CGP(rho="1e-12"), query="points", parameters={"a": 1}, key="k")
+            Charges.of(ledger).charge(subjects, cost, query=query, parameters=parameters, key="k")
+    Charges.of(ledger).store(pending, "answer")
+    again = Charges.of(ledger).charge(["ann"], gv.CGP(rho="1e-12"), query="points", parameters={"a": 1}, key="k")
     assert (again.entry, again.content) == (pending.entry, "answer")
 
 
@@ -416,7 +416,7 @@ def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
     for name in ("", "\x00", "\ud800"):
         with pytest.raises(InvalidParameter, match="a name"):
             ledger.create(name, rho="1")
-    ledger.charge(["ann"], gv.CGP(rho="0.9"), query="points")
+    Charges.of(ledger).charge(["ann"], gv.CGP(rho="0.9"), query="points")
     ledger.lower("ann", rho="0.5")
     with pytest.raises(BudgetExceeded):
         gv.Locations(WALK).session(ledger=ledger, subject="ann").split(2)
@@ -432,14 +432,14 @@ def test_no_context_of_decimals_rounds_an_amount(tmp_path: Path) -> None:
         with localcontext() as context:
             context.prec = 3
             for _ in range(5):
-                ledger.charge(["ann"], odd, query="points")
+                Charges.of(ledger).charge(["ann"], odd, query="points")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert ledger.spent("ann") == exact.multiply(odd.rho, Decimal(40))
+    assert ledger.account("ann").spent == exact.multiply(odd.rho, Decimal(40))
     assert ledger.verify() == 41
 
 
@@ -576,7 +576,7 @@ def test_a_limit_gets_back_what_a_ledger_did_not_charge(
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     session = gv.Locations(WALK).session(rho=1, ledger=ledger, subject="ann")
-    monkeypatch.setattr(ledger, "charge", fails)
+    monkeypatch.setattr(Charges.of(ledger), "charge", fails)
     with pytest.raises(LedgerTimeout, match="busy"):
         session.mean(rho="1e-6")
     assert session.spent == Decimal("1e-6") * kept
@@ -702,11 +702,11 @@ def test_a_labelled_file_is_released_once(tmp_path: Path) -> None:
     for how in ({"label": "may"}, {}):
         session = gv.Locations(tmp_path / "t.csv", area=BAY).session(ledger=ledger, subject="ann", **how)  # type: ignore[arg-type]
         key = None if how else "mine"
-        before = ledger.spent("ann")
+        before = ledger.account("ann").spent
         session.points(rho="1e-6", to=tmp_path / f"first{key}.csv", key=key)
         with pytest.raises(InvalidParameter, match=r"^to = .*not released before"):
             session.points(rho="1e-6", to=tmp_path / f"second{key}.csv", key=key)
-        assert ledger.spent("ann") - before == Decimal("1e-6")
+        assert ledger.account("ann").spent - before == Decimal("1e-6")
     assert not [*tmp_path.glob("second*")]
     ledger.verify()
 

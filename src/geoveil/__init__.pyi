@@ -2,7 +2,7 @@ from . import errors, paper
 from ._version import __version__
 from .answering.loading import load
 from .answering.preparation import Concern
-from .budget import Charge, Entry, Ledger
+from .budget import Account, Entry, Ledger
 from .certificates import PublicKey, SigningKey
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
 from .heatmaps import Grid, HeatMap, density, remap
@@ -18,9 +18,9 @@ from .verification import Check, Verification, verify
 __all__ = [
     "CGP",
     "GP",
+    "Account",
     "Area",
     "AreaSuggestion",
-    "Charge",
     "Check",
     "Concern",
     "CrowdCounts",

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.noise_check import noise_problems
 from geoveil.arithmetic import steady
-from geoveil.budget import Ledger
+from geoveil.budget import Charges, Ledger
 from geoveil.certificates import (
     SCHEMA,
     PublicKey,
@@ -293,7 +293,7 @@ def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
             "The file was computed from that release later, and the ledger does not know it: another may be forged."
         )
         return Check("ledger", "open", f"{said} {later}", asked=True)
-    recorded = ledger.recorded_file(account["id"])
+    recorded = Charges.of(ledger).recorded_file(account["id"])
     if recorded is None:
         later = "The ledger recorded an answer and no file, so it cannot tell whether this file holds that answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)

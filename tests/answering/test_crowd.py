@@ -14,6 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil.budget import Charges
 from geoveil.errors import IncompatibleGuarantees, InvalidInput
 from geoveil.privacy import stretch_sizes, trip_stretch_sizes
 from tests.questions import release_of, session_of
@@ -269,8 +270,8 @@ def test_a_session_limited_by_accounts_protects_persons(tmp_path: Path, protect:
     data = gv.Locations(diary(), person="user", protect=protect, area=BAY)
     release = data.session(ledger=ledger).heatmap(5000, rho=1e-5)
     assert release.guarantee.metric.persons
-    assert release.guarantee.metric.of_one_person == ledger.total("u7").metric
-    assert ledger.remaining("u7") == Decimal("0.00099")
+    assert release.guarantee.metric.of_one_person == ledger.account("u7").total.metric
+    assert ledger.account("u7").remaining == Decimal("0.00099")
 
 
 @pytest.mark.parametrize("metric", ["1 day", "2"])
@@ -279,7 +280,7 @@ def test_accounts_that_protect_less_pay_the_budget(tmp_path: Path, metric: str) 
     ledger = ledger_of(tmp_path, rho=gv.CGP(rho=1e-3, metric=metric))
     release = gv.Locations(diary(), person="user", area=BAY).session(ledger=ledger).heatmap(5000, rho=1e-5)
     assert release.guarantee == gv.CGP(rho=1e-5, metric="person")
-    assert ledger.remaining("u7") == Decimal("0.00099")
+    assert ledger.account("u7").remaining == Decimal("0.00099")
 
 
 def test_accounts_that_protect_more_are_refused(tmp_path: Path) -> None:
@@ -288,7 +289,7 @@ def test_accounts_that_protect_more_are_refused(tmp_path: Path) -> None:
     session = gv.Locations(diary(), person="user", protect="1 hour", area=BAY).session(ledger=ledger)
     with pytest.raises(IncompatibleGuarantees, match="not known"):
         session.heatmap(5000, rho=1e-5)
-    assert ledger.spent("u7") == 0
+    assert ledger.account("u7").spent == 0
 
 
 def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> None:
@@ -297,7 +298,7 @@ def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> 
     frame["trip"] = frame.index % 10 // 5
     frame.to_csv(tmp_path / "diary.csv", index=False)
     ledger = ledger_of(tmp_path)
-    ledger.charge(["u3", "u17"], gv.CGP(rho=9.9e-4), query="mean")
+    Charges.of(ledger).charge(["u3", "u17"], gv.CGP(rho=9.9e-4), query="mean")
     rest = frame[~frame.user.isin(["u3", "u17"])]
     how: dict[str, Any] = {"every": "12 hours", "bandwidth": 6000.0, "rho": 5e-5}
     plain = release_of("heatmap", rest, 5000, person="user", area=BAY, rng=np.random.default_rng(3), **how)
@@ -314,5 +315,5 @@ def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> 
     plain = release_of("flows", rest, 10_000, person="user", area=BAY, rng=np.random.default_rng(4), **trips)
     asked = session_of(frame, rng=np.random.default_rng(4), **taken).flows(10_000, **trips)
     assert np.array_equal(asked.noisy, plain.noisy)
-    assert ledger.remaining("u3") == Decimal("0.00001")
-    assert ledger.remaining("u4") == Decimal("0.00085")
+    assert ledger.account("u3").remaining == Decimal("0.00001")
+    assert ledger.account("u4").remaining == Decimal("0.00085")

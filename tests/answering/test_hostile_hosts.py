@@ -272,7 +272,7 @@ def session(folder: Path) -> list[Any]:
         with pytest.raises(gv.errors.BudgetExceeded):
             open_session.mean(rho="1e-20")
         ledger.verify()
-        return [repr(np.asarray(value).tolist()) for value in values] + [str(float(ledger.spent("ann")))]
+        return [repr(np.asarray(value).tolist()) for value in values] + [str(float(ledger.account("ann").spent))]
 
 
 def file(folder: Path) -> list[Any]:

@@ -148,7 +148,7 @@ def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("ann", "bob", "cat", rho=1e-3)
         _file(tmp_path, pseudonyms=True, ledger=ledger)
-        assert float(ledger.remaining("ann")) == pytest.approx(9e-4)
+        assert float(ledger.account("ann").remaining) == pytest.approx(9e-4)
         ledger.lower("bob", rho=1.5e-4)
         key = tmp_path / "keys.csv"
         found = (

@@ -49,12 +49,12 @@ def test_an_own_function_is_charged_only_where_its_constant_holds(tmp_path: Path
     def charged(account: str) -> float:
         session = gv.Locations(WALK, protect="1 day", times=WHEN).session(rho=1, ledger=ledger, subject=account)
         session.answer(lambda x: x[:, 0].sum() / 3, lipschitz=1, rho=1e-4)
-        return float(ledger.spent(account))
+        return float(ledger.account(account).spent)
 
     for account in ("inf", "7 days", "2"):
         with pytest.raises(IncompatibleGuarantees, match="not known"):
             charged(account)
-        assert ledger.spent(account) == 0
+        assert ledger.account(account).spent == 0
     assert charged("6 hours") == charged("1") == pytest.approx(1e-4)
 
 
@@ -64,11 +64,11 @@ def test_a_session_protects_what_its_data_says(tmp_path: Path, account: str) -> 
     ledger = accounts(tmp_path, account)
     data = gv.Locations(WALK, protect="1 day", times=WHEN)
     for session in (data.session(ledger=ledger, subject=account), data.session(rho=1, ledger=ledger, subject=account)):
-        before = ledger.spent(account)
+        before = ledger.account(account).spent
         assert session.points(rho=1e-4).guarantee == gv.CGP(rho=1e-4, metric="1 day")
         # Each point has a third of the budget, and nine of them the whole of it three times.
         charged = {"inf": 3e-4, "7 days": 3e-4, "6 hours": 1e-4 / 3, "1": 1e-4 / 3, "2": 1e-4 / 3}[account]
-        assert float(ledger.spent(account) - before) == pytest.approx(charged, rel=1e-6)
+        assert float(ledger.account(account).spent - before) == pytest.approx(charged, rel=1e-6)
 
 
 def test_accounts_pay_the_budget_of_what_they_protect(tmp_path: Path) -> None:
@@ -80,14 +80,14 @@ def test_accounts_pay_the_budget_of_what_they_protect(tmp_path: Path) -> None:
         ({"protect": "1 day"}, None, 1e-4),
     ]
     for how, guarantee, cost in asked:
-        before = ledger.spent("1 day")
+        before = ledger.account("1 day").spent
         session = session_of(WALK, times=WHEN, ledger=ledger, subject="1 day", **how)
         assert session.mean(rho=1e-4).guarantee == (guarantee or CGP(rho=1e-4, metric="1 day"))
-        assert float(ledger.spent("1 day") - before) == pytest.approx(cost, rel=1e-6)
+        assert float(ledger.account("1 day").spent - before) == pytest.approx(cost, rel=1e-6)
     who = np.array(["a", "b", "b"] * 3)
     crowd = gv.Locations(WALK, person=who, protect="1 day", times=WHEN).session(ledger=ledger, subject="crowd")
     assert crowd.mean(rho=1e-4, together=True).guarantee == gv.CGP(rho=1e-4, metric="person, 1 day")
-    assert ledger.spent("crowd/a") == ledger.spent("crowd/b") == gv.CGP(rho=1e-4).rho
+    assert ledger.account("crowd/a").spent == ledger.account("crowd/b").spent == gv.CGP(rho=1e-4).rho
 
 
 # ------------------------------------------------------------------------------------------------------------- times
@@ -396,10 +396,10 @@ def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stre
     if not covered:
         with pytest.raises(IncompatibleGuarantees, match="not known"):
             session.mean(rho=1e-4, together=True)
-        assert ledger.spent("a") == ledger.spent("b") == 0
+        assert ledger.account("a").spent == ledger.account("b").spent == 0
         return
     released = session.mean(rho=1e-4, together=True)
-    assert ledger.spent("a") == ledger.spent("b") == CGP(rho=1e-4).rho
+    assert ledger.account("a").spent == ledger.account("b").spent == CGP(rho=1e-4).rho
     # What the noise costs each person under their account's metric: a unit moves the mean by its share of the points.
     for person in "ab":
         largest = max(map(len, units_of(as_metric(account), WHEN[who == person])))
@@ -417,10 +417,10 @@ def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_pat
     if account in ("inf", "7 days"):
         with pytest.raises(IncompatibleGuarantees, match="not known"):
             release_of("points", path, to=tmp_path / "out.csv", **told)
-        assert ledger.spent("a") == 0
+        assert ledger.account("a").spent == 0
         return
     release_of("points", path, to=tmp_path / "out.csv", **told)
-    assert ledger.spent("a") == ledger.spent("b") == CGP(rho=1e-4).rho
+    assert ledger.account("a").spent == ledger.account("b").spent == CGP(rho=1e-4).rho
 
 
 @pytest.mark.parametrize("crowd", [False, True])
@@ -432,8 +432,8 @@ def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(
     ledger.create("b", rho=1, protect="1 day")
     session = session_of(WALK, times=WHEN, person=who, protect="1 day", ledger=ledger, short="skip")
     mean, points = session.mean(rho=1e-4, together=crowd), session.points(rho=1e-4)
-    assert ledger.spent("a") == 0
-    assert ledger.spent("b") == CGP(rho=2e-4).rho
+    assert ledger.account("a").spent == 0
+    assert ledger.account("b").spent == CGP(rho=2e-4).rho
     own = WHEN[who == "b"]
     sizes = np.zeros(len(own))
     for unit in units_of(as_metric("1 day"), own):
@@ -448,8 +448,8 @@ def test_a_limit_of_a_session_is_charged_in_its_own_unit(tmp_path: Path) -> None
     ledger = accounts(tmp_path, "inf")
     session = gv.Locations(WALK, protect="1 day", times=WHEN).session(rho=2e-4, ledger=ledger, subject="inf")
     session.mean(rho=1e-4)
-    assert float(ledger.spent("inf")) == pytest.approx(9e-4, rel=1e-8)
-    assert float(ledger.spent("inf")) >= 9e-4
+    assert float(ledger.account("inf").spent) == pytest.approx(9e-4, rel=1e-8)
+    assert float(ledger.account("inf").spent) >= 9e-4
     session.mean(rho=1e-4)
     with pytest.raises(BudgetExceeded):
         session.mean(rho=1e-4)
@@ -629,7 +629,7 @@ def test_a_guarantee_takes_any_unit(tmp_path: Path, protect: str, budget: dict[s
         release_of("points", path, to=tmp_path / "out.csv", **told, **half).guarantee,
         release_of("heatmap", path, 5000, **told, **half).guarantee,
         gv.plan("points", n=60, protect=protect, largest=3, **half).guarantee,
-        ledger.total("ann"),
+        ledger.account("ann").total,
     ]
     [number] = half.values()
     assert {guarantee.budget for guarantee in found} == {number.budget}

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from geoveil.budget import Charge, Ledger
+from geoveil.budget import Charge, Charges, Ledger
 from geoveil.budget import journal as journals
-from geoveil.budget.batching import Batching, Waiting
+from geoveil.budget.threads import Batching, Waiting
 from geoveil.errors import (
     InvalidParameter,
     LedgerTimeout,
@@ -42,7 +42,7 @@ def test_bad_requests_fail_alone(place: str, name: str) -> None:
         while True:
             for bad in BAD[name]:
                 try:
-                    ledger.charge(["ann"], COST, **{"query": "points", name: bad})
+                    Charges.of(ledger).charge(["ann"], COST, **{"query": "points", name: bad})
                 except InvalidParameter as problem:
                     refused.append(problem)
             if stop.wait(0.002):
@@ -58,7 +58,7 @@ def test_bad_requests_fail_alone(place: str, name: str) -> None:
         thread.join()
     assert refused
     assert all(str(problem).startswith(name) for problem in refused)
-    assert ledger.spent("ann") == Decimal("30e-6")
+    assert ledger.account("ann").spent == Decimal("30e-6")
     for bad_name in ("a" * 501, "\udc00", "a\x00"):
         with pytest.raises(InvalidParameter, match=r"^subject"):
             charge(ledger, bad_name)
@@ -96,14 +96,14 @@ def test_a_batch_that_fails_is_tried_one_by_one(tmp_path: Path, monkeypatch: pyt
     assert entered.wait(60)
     for thread in threads[1:]:
         thread.start()
-    (batching,) = ledger._batchings.values()
+    (batching,) = Charges.of(ledger)._batchings.values()
     while len(batching._queue) < 3:
         time.sleep(0.01)
     go.set()
     for thread in threads:
         thread.join(60)
     assert len(problems) == 1
-    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.account("ann").spent == Decimal("3e-6")
     assert ledger.verify() == 4
 
 
@@ -115,14 +115,14 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
     other = Ledger(place)
     deadlines: list[float] = []
     late: list[LedgerTimeout] = []
-    plain = other._store.transaction
+    plain = other._book.store.transaction
 
     def transaction(deadline: float | None = None) -> Any:
         assert deadline is not None
         deadlines.append(deadline)
         return plain(deadline)
 
-    monkeypatch.setattr(other._store, "transaction", transaction)
+    monkeypatch.setattr(other._book.store, "transaction", transaction)
     calls: list[float] = []
     served = Batching.served
 
@@ -138,7 +138,7 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
         late.append(raised.value)
 
     threads = [threading.Thread(target=work) for _ in range(12)]
-    with ledger._writing(), impatient(other, 0.5):
+    with ledger._book.writing(), impatient(other, 0.5):
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -161,7 +161,7 @@ def test_a_charge_that_a_database_refuses_fails_alone(place: str) -> None:
         edit(place, refuse + "BEGIN SELECT RAISE(ABORT, 'refused'); END")
     else:
         edit(place, "ALTER TABLE geoveil_history ADD CHECK (release <> 'bad')")
-    batching: Batching[Any, Charge] = ledger._batchings.setdefault(this_process(), Batching())
+    batching: Batching[Any, Charge] = Charges.of(ledger)._batchings.setdefault(this_process(), Batching())
     problems: list[Exception] = []
 
     def work(release: str) -> None:
@@ -171,7 +171,7 @@ def test_a_charge_that_a_database_refuses_fails_alone(place: str) -> None:
             problems.append(problem)
 
     # As if someone else were committing, so that all four wait and then share a commit.
-    batching._server = Waiting(None, 0.0)
+    batching._server = Waiting(0.0)
     threads = [threading.Thread(target=work, args=(release,)) for release in ("good", "bad", "fine", "right")]
     for thread in threads:
         thread.start()
@@ -183,5 +183,5 @@ def test_a_charge_that_a_database_refuses_fails_alone(place: str) -> None:
     for thread in threads:
         thread.join(60)
     assert len(problems) == 1
-    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.account("ann").spent == Decimal("3e-6")
     assert ledger.verify() == 4

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Ledger
-from geoveil.budget.chain import link
-from geoveil.budget.history import COLUMNS
-from geoveil.budget.reading import lines_after
+from geoveil.budget import Charges, Ledger
+from geoveil.budget.entries import Line
+from geoveil.budget.history import lines_after
 from geoveil.errors import (
     LedgerTampered,
 )
@@ -49,7 +48,7 @@ def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
         moves = [(3, -3), (4, 3), (-3, 4)]
         edit(place, *(f"UPDATE geoveil_history SET number = {b} WHERE number = {a}" for a, b in moves))
     elif name == "duplicated":
-        copied = ", ".join((*COLUMNS[1:], "hash"))
+        copied = ", ".join(Line._fields[1:])
         edit(
             place,
             f"INSERT INTO geoveil_history (number, {copied}) SELECT 6, {copied} FROM geoveil_history WHERE number = 5",
@@ -69,15 +68,14 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     certificates = [session.mean(rho="1e-6").certificate() for _ in range(2)]
     assert ledger.verify(certificates) == 5
     ledger.close()
-    with ledger._store.reading() as transaction:
+    with ledger._book.store.reading() as transaction:
         lines = [line for line, _ in lines_after(transaction, 0)][:3]
     previous = "0" * 64
     tables = ("history", "postings", "answers")
     statements = [f"DELETE FROM geoveil_{table} WHERE number > 3" for table in tables]
     for line in lines:
-        entry = {name: line[name] for name in COLUMNS}
-        previous = link(previous, {**entry, "ledger": ledger.id})
-        statements.append(f"UPDATE geoveil_history SET hash = '{previous}' WHERE number = {line['number']}")
+        previous = line.linked(ledger.id, previous, None)
+        statements.append(f"UPDATE geoveil_history SET hash = '{previous}' WHERE number = {line.number}")
     statements.append(f"UPDATE geoveil_head SET number = 3, hash = '{previous}'")
     statements.append("UPDATE geoveil_accounts SET spent = '0.000001'")
     ledger.close()
@@ -109,7 +107,7 @@ def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: s
     """Even if whoever wrote it knew the key and kept chain and accounts consistent."""
     ledger = Ledger(place, key=KEY)
     ledger.create("ann", rho=1)
-    with ledger._writing(["ann"]) as (transaction, journal):
+    with ledger._book.writing(["ann"]) as (transaction, journal):
         journal.add("charge", gv.CGP(rho=2), [("ann", amount)], query="points")
         journal.spend({"ann": Decimal(amount)})
         journal.write(transaction)
@@ -131,7 +129,7 @@ def test_keys_may_be_of_any_length(place: str) -> None:
     for size in (1, 3000, 10**6):
         key = "".join(rng.choices("abcdefghij\x00\u20ac", k=size))
         found = charge(ledger, "person 7", key=key)
-        ledger.store(found, "kept")
+        Charges.of(ledger).store(found, "kept")
         assert charge(ledger, "person 7", key=key).content == "kept"
     assert ledger.verify([release.certificate()])
 
@@ -141,9 +139,9 @@ def test_accounts_that_were_set_back_on_record_are_noticed(place: str, again: st
     """A line that opens an account again, or raises a total without an override, is none that a ledger writes."""
     ledger = Ledger(place, key=KEY)
     ledger.create("ann", rho=1)
-    with ledger._writing(["ann"]) as (transaction, journal):
+    with ledger._book.writing(["ann"]) as (transaction, journal):
         journal.add(again, gv.CGP(rho=2), [("ann", "2")])
         journal.write(transaction)
-        transaction.update("geoveil_accounts", "total", "subject", [("2", "ann")])
+        transaction.update_accounts("total", [("2", "ann")])
     with pytest.raises(LedgerTampered, match="Entry 2"):
         ledger.verify()

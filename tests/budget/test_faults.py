@@ -26,7 +26,7 @@ from geoveil.errors import (
     LedgerTimeout,
     LedgerUnavailable,
 )
-from tests.ledgers import COST, KEY, WALK, charge
+from tests.ledgers import COST, KEY, WALK, charge, connection_of
 from tests.patience import impatient
 from tests.postgres import database, server
 from tests.questions import session_of
@@ -66,7 +66,7 @@ def killed(place: str, moments: int, seed: int, *, keyed: bool) -> None:
     assert len(out) >= (moments // 2 if keyed else moments)
     assert {release for _, release in out} <= {line["release"] for line in charged}
     assert ledger.verify() > len(out)
-    assert ledger.spent("ann") == Decimal("1e-9") * len(charged)
+    assert ledger.account("ann").spent == Decimal("1e-9") * len(charged)
     if keyed:
         assert len({key for key, _ in out}) == len(out)  # one answer for each question
         assert len(charged) <= len({line["key"] for line in charged}) + moments
@@ -93,9 +93,9 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
     ledger.create("ann", rho=1)
-    with ledger._store.transaction() as transaction:
+    with ledger._book.store.transaction() as transaction:
         pages = transaction.rows("PRAGMA page_count")[0][0]
-    ledger._store._opened.execute(f"PRAGMA max_page_count={pages}")
+    connection_of(ledger).execute(f"PRAGMA max_page_count={pages}")
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     released: list[gv.Release] = []
 
@@ -105,10 +105,10 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(LedgerUnavailable, match=r"full.*Nothing was (charged or )?released"):
         go_on()
-    assert ledger.spent("ann") >= Decimal("1e-9") * len(released)
+    assert ledger.account("ann").spent >= Decimal("1e-9") * len(released)
     ledger.close()
     charged = [line for line in Ledger(path).statement("ann") if line["event"] == "charge"]
-    assert ledger.spent("ann") == Decimal("1e-9") * len(charged)
+    assert ledger.account("ann").spent == Decimal("1e-9") * len(charged)
     assert Ledger(path).verify() >= 1 + len(charged)
 
 
@@ -118,11 +118,12 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """The operating system's limit on the size of files is noticed."""
     script = (
         "import resource, signal, sys, geoveil as gv\n"
+        "from geoveil.budget import Charges\n"
         "ledger = gv.Ledger(sys.argv[1])\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
         "try:\n"
-        "    while True: ledger.charge(['ann'], gv.CGP(rho='1e-9'), query='points')\n"
+        "    while True: Charges.of(ledger).charge(['ann'], gv.CGP(rho='1e-9'), query='points')\n"
         "except gv.errors.LedgerUnavailable as problem: print(problem)\n"
     )
     path = tmp_path / "budget.db"
@@ -168,10 +169,10 @@ def test_a_read_only_ledger_releases_nothing(tmp_path: Path) -> None:
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
     ledger.create("ann", rho=1)
-    ledger._store._opened.execute("PRAGMA query_only=1")
+    connection_of(ledger).execute("PRAGMA query_only=1")
     with pytest.raises(LedgerUnavailable, match="readonly"):
         charge(ledger, "ann")
-    assert Ledger(path).spent("ann") == 0
+    assert Ledger(path).account("ann").spent == 0
 
 
 @pytest.mark.slow
@@ -180,11 +181,11 @@ def test_a_locked_ledger_is_waited_for(place: str) -> None:
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     other = Ledger(place)
-    with ledger._writing(), impatient(other), pytest.raises(LedgerTimeout, match="Nothing was charged"):
+    with ledger._book.writing(), impatient(other), pytest.raises(LedgerTimeout, match="Nothing was charged"):
         charge(other, "ann")
-    assert other.spent("ann") == 0
+    assert other.account("ann").spent == 0
     charge(other, "ann")
-    assert ledger.spent("ann") == Decimal("1e-6")
+    assert ledger.account("ann").spent == Decimal("1e-6")
 
 
 def test_a_database_that_restarts_loses_nothing() -> None:
@@ -197,7 +198,7 @@ def test_a_database_that_restarts_loses_nothing() -> None:
     def interrupted() -> None:
         import psycopg
 
-        with ledger._writing(["ann"]) as (transaction, journal):
+        with ledger._book.writing(["ann"]) as (transaction, journal):
             with psycopg.connect(place, autocommit=True) as other:
                 other.execute(ends + " AND datname = current_database()")
             journal.add("charge", COST, [("ann", "0.000001")])
@@ -205,7 +206,7 @@ def test_a_database_that_restarts_loses_nothing() -> None:
 
     with pytest.raises(LedgerUnavailable, match="Nothing was released"):
         interrupted()
-    assert ledger.spent("ann") == 0
+    assert ledger.account("ann").spent == 0
     charge(ledger, "ann")
     assert ledger.verify() == 2
     assert server() is not None
@@ -215,7 +216,7 @@ def test_a_clock_that_is_wrong_stops_nothing(place: str, monkeypatch: pytest.Mon
     """Lines are ordered by their numbers; their times are what the clock said."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    kind = type(ledger._store)
+    kind = type(ledger._book.store)
     plain = kind._begin
     said = iter(["2999-01-01T00:00:00.000000+00:00", "1970-01-01T00:00:00.000000+00:00"])
 
@@ -264,7 +265,7 @@ def test_an_interruption_stops_one_thread_alone(tmp_path: Path, monkeypatch: pyt
     for thread in threads:
         thread.join(60)
     assert [type(problem) for problem in problems] == [KeyboardInterrupt]
-    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.account("ann").spent == Decimal("3e-6")
     assert ledger.verify() == 4
 
 
@@ -290,7 +291,7 @@ def test_functions_of_the_users_own_see_the_data_once_for_each_charge(place: str
             ask()
         assert not isinstance(left.value, Exception)
         assert looks == turn + 1
-        assert ledger.spent("ann") == Decimal("1e-6") * looks
+        assert ledger.account("ann").spent == Decimal("1e-6") * looks
     with pytest.raises(BudgetExceeded):
         ask()
     assert looks == 10
@@ -320,7 +321,7 @@ def test_functions_that_end_the_process_pay_each_time(place: str) -> None:
         command = [sys.executable, "-c", LEAVING, place, way]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert bool(done.stdout) == (way == "answer"), done.stderr
-        assert ledger.spent("ann") == Decimal("1e-6") * min(turn, 3)
+        assert ledger.account("ann").spent == Decimal("1e-6") * min(turn, 3)
     assert ledger.verify() == 5
 
 
@@ -344,7 +345,7 @@ def test_questions_that_are_interrupted_are_spent(
         with pytest.raises(problem):
             session_of(WALK, progress=interrupt if where == "progress" else None, **opened).hull(rho="1e-6")
     release = session_of(WALK, **opened).hull(rho="1e-6")
-    assert ledger.spent("a") == Decimal("2e-6")
+    assert ledger.account("a").spent == Decimal("2e-6")
     assert ledger.verify([release.certificate()]) == 4
     again = session_of(WALK[::-1], **opened).hull(rho="1e-6")
     assert again.certificate() == release.certificate()

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import geoveil as gv
-from geoveil.budget import MAYBE_STORED, Charge, Ledger, leases
+from geoveil.budget import MAYBE_STORED, Charge, Charges, Ledger, leases
 from geoveil.errors import (
     LedgerError,
     LedgerTimeout,
@@ -47,7 +47,7 @@ def test_processes_with_one_key_get_one_answer(place: str) -> None:
     ledger.close()
     _, found = in_processes(_asking, place, processes=8)
     assert len(set(found)) == 1
-    assert ledger.remaining("ann") == 0
+    assert ledger.account("ann").remaining == 0
     assert [line["event"] for line in ledger.statement("ann")] == ["create", "charge"]
     assert ledger.verify() == 3
 
@@ -60,8 +60,8 @@ def test_others_wait_while_someone_draws(place: str) -> None:
     mine = charge(ledger, "ann", key="k")
     with impatient(other), pytest.raises(LedgerTimeout, match="Nothing was charged"):
         charge(other, "ann", key="k")
-    assert ledger.spent("ann") == Decimal("1e-6")
-    ledger.store(mine, "answer")
+    assert ledger.account("ann").spent == Decimal("1e-6")
+    Charges.of(ledger).store(mine, "answer")
     assert charge(ledger, "ann", key="k").content == "answer"
 
 
@@ -73,7 +73,7 @@ def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
     found = charge(one, "ann", key="k")
     with impatient(other), pytest.raises(LedgerTimeout):
         charge(other, "ann", key="k")
-    one.store(found, "answer")
+    Charges.of(one).store(found, "answer")
     assert charge(other, "ann", key="k").content == "answer"
 
 
@@ -84,20 +84,21 @@ def test_who_waits_for_an_answer_gets_it_when_it_is_there(place: str) -> None:
     ledger.create("ann", rho=1)
     mine = charge(ledger, "ann", key="k")
     commits = 0
-    plain = ledger._commit
+    charges = Charges.of(ledger)
+    plain = charges._commit
 
     def commit(*args: Any) -> Any:
         nonlocal commits
         commits += 1
         return plain(*args)
 
-    ledger._commit = commit  # type: ignore[assignment, method-assign]
+    charges._commit = commit  # type: ignore[assignment, method-assign]
     found: list[str | None] = []
     threads = [threading.Thread(target=lambda: found.append(charge(ledger, "ann", key="k").content)) for _ in range(4)]
     for thread in threads:
         thread.start()
     time.sleep(0.5)
-    ledger.store(mine, "answer")
+    Charges.of(ledger).store(mine, "answer")
     for thread in threads:
         thread.join(60)
     assert found == ["answer"] * 4
@@ -119,10 +120,10 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
             with impatient(other), pytest.raises(LedgerTimeout):
                 charge(other, "ann", key="k")
         else:
-            ledger.store(charge(ledger, "ann", key="k"), "answer")
+            Charges.of(ledger).store(charge(ledger, "ann", key="k"), "answer")
     with pytest.raises(LedgerError, match="the charge is spent"):
-        ledger.store(attempt, "late")
-    assert ledger.spent("ann") == Decimal("2e-6")
+        Charges.of(ledger).store(attempt, "late")
+    assert ledger.account("ann").spent == Decimal("2e-6")
 
 
 def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,27 +141,27 @@ def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatc
     attempt = charge(ledger, "ann", key="k")
     edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
     deadline = time.monotonic() + 60
-    with ledger.holding(attempt):
+    with Charges.of(ledger).holding(attempt):
         while not leases.is_held(owner(), PAST) and time.monotonic() < deadline:
             time.sleep(0.001)
     assert leases.is_held(owner(), PAST)
     assert not [thread for thread in threading.enumerate() if thread.name == "geoveil-lease"]
     edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
     second = charge(ledger, "ann", key="k")
-    ledger._renew(attempt)
+    Charges.of(ledger)._renew(attempt)
     assert json.loads(owner())["token"] == second.token
 
 
 def test_long_draws_hold_their_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A map of a crowd, which may be a file or on a cluster, renews its lease; an answer from memory does not."""
     held: list[str] = []
-    holding = Ledger.holding
+    holding = Charges.holding
 
-    def recorded(ledger: Ledger, attempt: Any) -> Any:
+    def recorded(charges: Charges, attempt: Any) -> Any:
         held.append(ledger.statement("ann")[-1]["query"])
-        return holding(ledger, attempt)
+        return holding(charges, attempt)
 
-    monkeypatch.setattr(Ledger, "holding", recorded)
+    monkeypatch.setattr(Charges, "holding", recorded)
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
@@ -190,7 +191,7 @@ def test_a_function_that_forks_gets_one_answer(place: str) -> None:
         finally:
             if children == [0]:
                 os._exit(0)
-    assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.account("ann").spent == Decimal("2e-6")
     assert ledger.verify() == 5
 
 
@@ -203,12 +204,12 @@ def test_a_fork_does_not_store_what_its_parent_was_charged_for(place: str) -> No
     child = os.fork()
     if child == 0:
         try:
-            ledger.store(found, "the fork's")
+            Charges.of(ledger).store(found, "the fork's")
         except LedgerError:
             os._exit(7)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    ledger.store(found, "mine")
+    Charges.of(ledger).store(found, "mine")
     assert charge(ledger, "ann", key="k").content == "mine"
 
 
@@ -235,7 +236,7 @@ def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
         assert charge(ledger, "ann", key="k").content is None
     finally:
         os.waitpid(child, 0)
-    assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.account("ann").spent == Decimal("2e-6")
 
 
 def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
@@ -253,7 +254,7 @@ def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPat
     """A lease of another machine expires ten minutes after it was renewed by the store's clock, not by a machine's."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
-    kind = type(ledger._store)
+    kind = type(ledger._book.store)
     plain, clock = kind._begin, [PAST]
 
     def begin(*args: Any, **more: Any) -> Any:
@@ -269,7 +270,7 @@ def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPat
     clock[0] = "2026-05-03T10:09:59.000000+00:00"
     with impatient(ledger), pytest.raises(LedgerTimeout):
         charge(ledger, "ann", key="k")
-    ledger._renew(attempt)
+    Charges.of(ledger)._renew(attempt)
     with closing(Ledger(place)) as other:
         assert json.loads(_owner(other))["since"] == clock[0]
     clock[0] = LATER
@@ -278,7 +279,7 @@ def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPat
 
 
 def _owner(ledger: Ledger) -> str:
-    with ledger._store.reading() as transaction:
+    with ledger._book.store.reading() as transaction:
         ((owner,),) = transaction.rows("SELECT owner FROM geoveil_answers")
     return str(owner)
 
@@ -326,16 +327,16 @@ def test_a_refused_holder_asks_again_for_free(tmp_path: Path, stored: bool) -> N
         assert session.answer(lambda x: 0.0, lipschitz=1, rho="1e-6", key="k").id == overtaking[0]
     else:
         assert "unless it fails" in str(raised.value)
-        other.store(overtaking[0], "the answer")
+        Charges.of(other).store(overtaking[0], "the answer")
         assert ask_again(ledger).content == "the answer"
-    assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.account("ann").spent == Decimal("2e-6")
 
 
 def ask_again(ledger: Ledger) -> Charge:
     """Charge for the question that was charged first, with its key."""
     line = ledger.statement("ann")[1]
     cost, parameters = gv.CGP(rho=line["amount"]), json.loads(line["parameters"])
-    return ledger.charge(["ann"], cost, query=line["query"], parameters=parameters, key="k")
+    return Charges.of(ledger).charge(["ann"], cost, query=line["query"], parameters=parameters, key="k")
 
 
 def test_an_attempt_that_has_ended_is_charged_again(place: str) -> None:
@@ -344,10 +345,10 @@ def test_an_attempt_that_has_ended_is_charged_again(place: str) -> None:
     ledger.create("ann", rho=1)
     for key, told in ((None, "charged again"), ("k", "for free")):
         attempt = charge(ledger, "ann", key=key)
-        ledger.store(attempt, "answer")
+        Charges.of(ledger).store(attempt, "answer")
         with pytest.raises(LedgerError, match=f"already stored.*the charge is spent.*{told}"):
-            ledger.store(attempt, "another")
+            Charges.of(ledger).store(attempt, "another")
     attempt = charge(ledger, "ann", key="left")
-    ledger.abandon(attempt)
+    Charges.of(ledger).abandon(attempt)
     with pytest.raises(LedgerError, match=r"has ended.*the charge is spent.*charged again"):
-        ledger.store(attempt, "late")
+        Charges.of(ledger).store(attempt, "late")

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Account, Ledger
-from geoveil.budget.chain import secret_of
-from geoveil.budget.reading import line_at
-from geoveil.budget.storable import digest
+from geoveil.budget import Charges, Ledger, SessionLimit
+from geoveil.budget.entries import digest, secret_of
+from geoveil.budget.journal import line_at
 from geoveil.certificates import certificate_digest
 from geoveil.errors import (
     BudgetExceeded,
@@ -40,9 +39,13 @@ def test_an_account_is_kept(place: str) -> None:
     ledger.close()
     again = Ledger(place)
     assert again.id == ledger.id
-    assert again.subjects() == ["ann", "bob"]
-    assert again.spent("ann") + again.remaining("ann") == again.total("ann").budget == Decimal("1e-4")
-    assert again.total("bob") == gv.GP(epsilon="0.1", metric="2")
+    assert [*again.accounts()] == ["ann", "bob"]
+    assert (
+        again.account("ann").spent + again.account("ann").remaining
+        == again.account("ann").total.budget
+        == Decimal("1e-4")
+    )
+    assert again.account("bob").total == gv.GP(epsilon="0.1", metric="2")
     lines = again.statement("ann")
     assert [line["event"] for line in lines] == ["create", "charge"]
     assert (lines[1]["query"], json.loads(lines[1]["parameters"]), lines[1]["release"]) == ("points", {"k": 3}, "r1")
@@ -54,18 +57,18 @@ def test_what_enters_at_which_price(place: str) -> None:
     ledger = Ledger(place)
     ledger.create("rho", rho=1)
     ledger.create("epsilon", epsilon=1)
-    ledger.charge(["rho"], gv.GP(epsilon="0.1"), query="points")
-    assert ledger.spent("rho") == Decimal("0.005")
-    ledger.charge(["epsilon"], gv.GP(epsilon="0.1"), query="points")
-    assert ledger.spent("epsilon") == Decimal("0.1")
+    Charges.of(ledger).charge(["rho"], gv.GP(epsilon="0.1"), query="points")
+    assert ledger.account("rho").spent == Decimal("0.005")
+    Charges.of(ledger).charge(["epsilon"], gv.GP(epsilon="0.1"), query="points")
+    assert ledger.account("epsilon").spent == Decimal("0.1")
     for subject, cost in (
         ("epsilon", gv.CGP(rho="1e-4")),
         ("rho", gv.CGP(rho="1e-4", metric="2")),
         ("rho", gv.GP(epsilon="0.1", delta=1e-6, within=100)),
     ):
         with pytest.raises(IncompatibleGuarantees):
-            ledger.charge([subject], cost, query="points")
-    assert ledger.spent("rho") == Decimal("0.005")
+            Charges.of(ledger).charge([subject], cost, query="points")
+    assert ledger.account("rho").spent == Decimal("0.005")
 
 
 @pytest.mark.slow
@@ -79,12 +82,12 @@ def test_ten_thousand_parts_are_the_whole(tmp_path: Path) -> None:
     for name in names:
         ledger.create(name, rho=total)
     for _ in range(1000):
-        ledger.charge(["ann", *names], part, query="points")
-    left = ledger.remaining("ann")
+        Charges.of(ledger).charge(["ann", *names], part, query="points")
+    left = ledger.account("ann").remaining
     assert 0 <= left < part.budget
     with pytest.raises(BudgetExceeded):
-        ledger.charge(["ann"], part, query="points")
-    account = Account(total)
+        Charges.of(ledger).charge(["ann"], part, query="points")
+    account = SessionLimit(total)
     small = total / 10_000
     for _ in range(10_000):
         account.charge(small)
@@ -99,11 +102,11 @@ def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
         ledger.create(name, rho=rho)
     with pytest.raises(BudgetExceeded, match="of bob"):
         charge(ledger, "ann", "bob", "cy")
-    assert ledger.spent("ann") == 0
-    found = charge(ledger, "ann", "bob", "cy", short="skip")
+    assert ledger.account("ann").spent == 0
+    found = charge(ledger, "ann", "bob", "cy", skip=True)
     assert found.skipped == ("bob",)
     assert found.amounts == {"ann": Decimal("1e-6"), "cy": Decimal("1e-6")}
-    assert [ledger.spent(name) for name in ("ann", "bob", "cy")] == [Decimal("1e-6"), 0, Decimal("1e-6")]
+    assert [ledger.account(name).spent for name in ("ann", "bob", "cy")] == [Decimal("1e-6"), 0, Decimal("1e-6")]
     assert ledger.verify() == 4
 
 
@@ -117,7 +120,7 @@ def test_many_people_are_charged_at_once(place: str) -> None:
         ledger.create("new", "p7", rho=1)
     found = charge(ledger, *names)
     assert len(found.amounts) == 12_000
-    assert set(ledger.balances(names).values()) == {1 - Decimal("1e-6")}
+    assert {account.remaining for account in ledger.accounts(names).values()} == {1 - Decimal("1e-6")}
     assert [line["number"] for line in ledger.statement("p7")] == [1, 2]
     assert ledger.verify() == 2
 
@@ -134,7 +137,7 @@ def test_totals_are_lowered_and_raised_only_on_record(place: str) -> None:
     with pytest.raises(InvalidParameter, match="like the account"):
         ledger.lower("ann", epsilon="0.1")
     ledger.override("ann", rho="1e-4", reason="the board, 3 May")
-    assert ledger.total("ann") == gv.CGP(rho="1e-4")
+    assert ledger.account("ann").total == gv.CGP(rho="1e-4")
     assert [line["event"] for line in ledger.statement("ann")] == ["create", "lower", "override"]
     assert ledger.statement("ann")[2]["query"] == "the board, 3 May"
     with pytest.raises(InvalidParameter, match="without an account"):
@@ -148,12 +151,12 @@ def test_a_key_is_charged_once(place: str) -> None:
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     first = charge(ledger, "ann", key="k")
-    ledger.store(first, "answer")
+    Charges.of(ledger).store(first, "answer")
     second = charge(ledger, "ann", key="k")
     assert (second.content, second.entry) == ("answer", first.entry)
     with pytest.raises(LedgerError, match="already stored"):
-        ledger.store(first, "another")
-    assert ledger.spent("ann") == Decimal("1e-6")
+        Charges.of(ledger).store(first, "another")
+    assert ledger.account("ann").spent == Decimal("1e-6")
     assert ledger.verify() == 3
 
 
@@ -163,15 +166,15 @@ def test_an_attempt_without_an_answer_is_spent(place: str, key: str | None) -> N
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     half = charge(ledger, "ann", key=key, release="r1")
-    ledger.abandon(half)
+    Charges.of(ledger).abandon(half)
     again = charge(ledger, "ann", key=key, release="r2")
     assert (again.content, again.entry.number) == (None, 3)
-    ledger.store(again, "mine")
+    Charges.of(ledger).store(again, "mine")
     if key is not None:
         with pytest.raises(LedgerError, match="the charge is spent"):
-            ledger.store(half, "late")
+            Charges.of(ledger).store(half, "late")
         assert charge(ledger, "ann", key=key).content == "mine"
-    assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.account("ann").spent == Decimal("2e-6")
     assert ledger.verify() == 4
 
 
@@ -187,7 +190,7 @@ def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -
     done = [wait for _, waits in found for wait in waits]
     print(f"longest wait {max(done):.2f} s")
     assert len(done) == 128
-    assert ledger.remaining("ann") == 0
+    assert ledger.account("ann").remaining == 0
     assert ledger.verify() == 129
 
 
@@ -206,7 +209,7 @@ def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     charge(ledger, "ann")
-    assert ledger.spent("ann") == Decimal("3e-6")
+    assert ledger.account("ann").spent == Decimal("3e-6")
 
 
 @pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
@@ -224,7 +227,7 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     with pytest.raises(BudgetExceeded, match="of taxi/u1"):
         release_of("points", path, to=tmp_path / "out.parquet", **how)
     assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []
-    assert ledger.spent("taxi/u0") == 0
+    assert ledger.account("taxi/u0").spent == 0
     release = release_of("points", path, short="skip", to=tmp_path / "out.parquet", **how)
     assert release.removed.persons == ("taxi/u1",)
     loaded = gv.load(tmp_path / "out.parquet")
@@ -233,21 +236,23 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     assert loaded.value["time"].tolist() == kept["time"].tolist()
     assert loaded.by.tolist() == release.by.tolist()
     assert loaded.scale.tolist() == release.scale.tolist()
-    assert ledger.spent("taxi/u0") > 0
-    assert ledger.spent("taxi/u1") == 0
+    assert ledger.account("taxi/u0").spent > 0
+    assert ledger.account("taxi/u1").spent == 0
     assert ledger.verify([release.certificate()]) == 5
     note = json.dumps({"id": release.id, "sha256": release.digest})
-    with ledger._store.reading() as transaction:
-        assert json.loads(line_at(transaction, 5)["parameters"]) == {
+    with ledger._book.store.reading() as transaction:
+        line = line_at(transaction, 5)
+        assert line is not None
+        assert json.loads(line.parameters) == {
             "charge": 4,
             "sha256": digest(note),
             "file": release.digest,
             "certificate": certificate_digest(release.certificate()),
         }
         assert transaction.rows("SELECT content FROM geoveil_answers") == [(None,)]
-    before = ledger.spent("taxi/u0")
+    before = ledger.account("taxi/u0").spent
     release_of("points", path, short="skip", to=tmp_path / "out.parquet", overwrite=True, **how)
-    assert ledger.spent("taxi/u0") == 2 * before
+    assert ledger.account("taxi/u0").spent == 2 * before
     with pytest.raises(InvalidParameter, match="given with a ledger"):
         release_of("points", path, to=tmp_path / "out.parquet", **{**how, "person": None, "subject": None})
 
@@ -293,7 +298,7 @@ def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
     """Its repr states the place, the accounts and the entries, and so does a notebook."""
     ledger = gv.Ledger(place)
     ledger.create("ann", "bob", rho=1e-3)
-    ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean")
+    Charges.of(ledger).charge(["ann"], gv.CGP(rho=1e-4), query="mean")
     heading, accounts, entries, *rest = repr(ledger).splitlines()
     assert heading.startswith("Ledger in ")
     assert accounts.split() == ["accounts", "2"]
@@ -309,9 +314,14 @@ def test_accounts_are_opened_for_units(place: str) -> None:
     ledger.create("bob", epsilon=1e-2, protect=timedelta(hours=1))
     ledger.create("eve", rho=1e-3, protect="point")
     ledger.create("dan", rho=1e-3)
-    assert [ledger.total(name).metric.name for name in ("ann", "bob", "eve", "dan")] == ["1 day", "1 hour", "1", "inf"]
+    assert [ledger.account(name).total.metric.name for name in ("ann", "bob", "eve", "dan")] == [
+        "1 day",
+        "1 hour",
+        "1",
+        "inf",
+    ]
     ledger.lower("ann", rho=5e-4)
-    assert ledger.total("ann") == gv.CGP(rho=5e-4, metric="1 day")
+    assert ledger.account("ann").total == gv.CGP(rho=5e-4, metric="1 day")
     with pytest.raises(gv.errors.InvalidParameter, match=r"a budget under dist_\[1 day\]. Give the number alone"):
         ledger.create("joe", rho=gv.CGP(rho=1e-3, metric="1"), protect="1 day")
     with pytest.raises(gv.errors.InvalidParameter, match="protect = 'user': must be a length of time"):

@@ -15,8 +15,8 @@ from tests.ledgers import charge, cut
 #: What a process has done with a ledger before it is set back, other than to charge.
 LOOKS: dict[str, Callable[[Ledger], object]] = {
     "opened": lambda ledger: None,
-    "read": lambda ledger: ledger.remaining("ann"),
-    "listed": lambda ledger: ledger.subjects(),
+    "read": lambda ledger: ledger.account("ann").remaining,
+    "listed": lambda ledger: [*ledger.accounts()],
     "verified": lambda ledger: ledger.verify(),
     "shown": repr,
 }
@@ -34,7 +34,7 @@ def test_a_set_back_is_noticed_before_charging(place: str, look: str) -> None:
     with pytest.raises(LedgerTampered, match="set back"):
         charge(other, "ann", cost=gv.CGP(rho="9e-4"))
     with pytest.raises(LedgerTampered, match="set back"):
-        other.remaining("ann")
+        other.account("ann")
 
 
 @pytest.mark.parametrize("look", ["read", "verified", "shown", "refused"])

@@ -11,13 +11,14 @@ import pytest
 LOAD = """
 import sys, threading
 import geoveil as gv
+from geoveil.budget import Charges
 ledger = gv.Ledger(sys.argv[1], witness=sys.argv[2])
 ledger.create("ann", rho=1)
 
 def work(count):
     for _ in range(count):
-        charge = ledger.charge(["ann"], gv.CGP(rho="1e-9"), query="points", parameters={"k": 5})
-        ledger.store(charge, "an answer")
+        charge = Charges.of(ledger).charge(["ann"], gv.CGP(rho="1e-9"), query="points", parameters={"k": 5})
+        Charges.of(ledger).store(charge, "an answer")
 
 def kilobytes():
     with open("/proc/self/status") as status:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.budget import MAYBE_STORED, SPENT, Charge, Ledger
-from geoveil.budget.storable import digest
+from geoveil.budget import MAYBE_STORED, SPENT, Charges, Ledger, charges
+from geoveil.budget.entries import digest
 from geoveil.budget.witness import Memory, Witness
 from geoveil.errors import (
     InvalidParameter,
@@ -23,7 +23,7 @@ from geoveil.errors import (
     LedgerTampered,
     LedgerUnavailable,
 )
-from tests.ledgers import KEY, WALK, charge, cut, edit
+from tests.ledgers import KEY, WALK, charge, connection_of, cut, edit
 from tests.patience import impatient
 
 
@@ -50,10 +50,9 @@ CRASHING = """
 import os, sys
 import numpy as np
 import geoveil as gv
-class Crashing(gv.Ledger):
-    def store(self, charge, content):
-        os._exit(9)
-gv.Locations(np.zeros((3, 2))).session(ledger=Crashing(sys.argv[1]), subject="ann", label="walk").mean(rho="1e-6")
+from geoveil.budget import Charges
+Charges.store = lambda *given: os._exit(9)
+gv.Locations(np.zeros((3, 2))).session(ledger=gv.Ledger(sys.argv[1]), subject="ann", label="walk").mean(rho="1e-6")
 """
 
 
@@ -66,7 +65,7 @@ def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_hold
     assert subprocess.run([sys.executable, "-c", CRASHING, place], timeout=60, check=False).returncode == 9
     release = gv.Locations(np.zeros((3, 2))).session(ledger=ledger, subject="ann", label="walk").mean(rho="1e-6")
     assert ledger.verify([release.certificate()]) == 4
-    assert ledger.spent("ann") == Decimal("2e-6")
+    assert ledger.account("ann").spent == Decimal("2e-6")
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
@@ -75,7 +74,7 @@ def test_answers_that_were_exchanged_are_noticed(place: str, key: bytes | None) 
     ledger = Ledger(place, key=key)
     ledger.create("ann", rho=1)
     for name in ("k", "l"):
-        ledger.store(charge(ledger, "ann", key=name), f"the answer to {name}")
+        Charges.of(ledger).store(charge(ledger, "ann", key=name), f"the answer to {name}")
     assert ledger.verify() == 5
     ledger.close()
     moves = [(2, "'x'"), (4, "'" + digest("k") + "'"), (2, "'" + digest("l") + "'")]
@@ -105,7 +104,7 @@ def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: st
     labelled = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     kept = [labelled.mean(rho="1e-6"), labelled.center(rho="1e-6"), labelled.hull(rho="1e-6")]
     loose = gv.Locations(WALK).session(ledger=ledger, subject="ann").points(rho="1e-6")
-    with ledger._store.reading() as transaction:
+    with ledger._book.store.reading() as transaction:
         held = transaction.rows("SELECT number FROM geoveil_answers WHERE content IS NOT NULL ORDER BY number")
     assert [number for (number,) in held] == [release.entry.number for release in kept if release.entry]
     assert ledger.forget(kept[0].id) == 1
@@ -119,7 +118,7 @@ def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: st
         ledger.forget(before=datetime(2000, 1, 1))
     assert ledger.forget(before=datetime(2000, 1, 1, tzinfo=UTC)) == 0
     assert ledger.forget(before=datetime(9000, 1, 1, tzinfo=UTC)) == 2
-    assert ledger.spent("ann") == Decimal("4e-6")
+    assert ledger.account("ann").spent == Decimal("4e-6")
     assert ledger.verify([release.certificate() for release in (*kept, loose)]) == 12
     edit(place, "UPDATE geoveil_answers SET forgotten = NULL WHERE number = 2")
     with pytest.raises(LedgerTampered):
@@ -132,9 +131,9 @@ def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
     """Stored answers are found by indexes, however long the history is."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", "bob", rho=1)
-    ledger.store(charge(ledger, "ann", "bob", key="k"), "answer")
+    Charges.of(ledger).store(charge(ledger, "ann", "bob", key="k"), "answer")
     asked: list[str] = []
-    connection = ledger._store._opened
+    connection = connection_of(ledger)
     connection.set_trace_callback(asked.append)
     assert charge(ledger, "ann", "bob", key="k").content == "answer"
     connection.set_trace_callback(None)
@@ -153,19 +152,19 @@ def test_a_failed_store_says_spent(tmp_path: Path, way: str) -> None:
     first = ledger.create("ann", rho=1)
     found = charge(ledger, "ann", key="k")
     if way == "read-only":
-        ledger._store._opened.execute("PRAGMA query_only=1")
+        connection_of(ledger).execute("PRAGMA query_only=1")
     elif way == "set back":
         cut(str(path), first.number, first.hash)
     elif way == "moved":
         path.rename(tmp_path / "moved.db")
     with ExitStack() as stack:
         if way in ("locked", "witness"):
-            held = Ledger(path)._store if way == "locked" else Witness(tmp_path / "witness.db")._store
+            held = Ledger(path)._book.store if way == "locked" else Witness(tmp_path / "witness.db")._store
             stack.enter_context(held.transaction())
             # Long enough for the store's own transaction, where only the witness is locked.
             stack.enter_context(impatient(ledger, 0.3 if way == "locked" else 3))
         with pytest.raises(LedgerError) as raised:
-            ledger.store(found, "answer")
+            Charges.of(ledger).store(found, "answer")
     assert raised.value.charged == "spent"
     assert "the charge is spent" in str(raised.value)
     assert "Nothing was charged" not in str(raised.value)
@@ -175,10 +174,10 @@ def test_a_stored_answer_is_not_stored_again(tmp_path: Path) -> None:
     """An error about an answer that was found in the ledger says that nothing was charged for it."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
-    ledger.store(charge(ledger, "ann", key="k"), "answer")
+    Charges.of(ledger).store(charge(ledger, "ann", key="k"), "answer")
     found = charge(ledger, "ann", key="k")
     with pytest.raises(LedgerError, match=r"already stored.*Nothing was charged"):
-        ledger.store(found, "another")
+        Charges.of(ledger).store(found, "another")
 
 
 @pytest.mark.parametrize("committed", [False, True], ids=["before", "after"])
@@ -190,31 +189,32 @@ def test_questions_tell_what_storing_cost(
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
-    store, record = Ledger._stored, Memory.record
+    store, record = charges._store, Memory.record
 
     def full(*_: Any) -> None:
         raise LedgerUnavailable("The disk is full.", charged="nothing")
 
-    def stored(ledger: Ledger, found: Charge, content: str, written: Any) -> None:
-        patch.setattr(Memory, "record", full)
-        try:
-            store(ledger, found, content, written)
-        finally:
+    def stored(*given: Any) -> None:
+        def unwitnessed(*_: Any) -> None:
             patch.setattr(Memory, "record", record)
+            full()
+
+        patch.setattr(Memory, "record", unwitnessed)
+        store(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_stored", stored if committed else full)
+        patch.setattr(charges, "_store", stored if committed else full)
         with pytest.raises(LedgerUnavailable, match=r"Nothing was released, and the charge is spent") as raised:
             session.mean(rho="1e-6", key=key)
     assert raised.value.__notes__ == [SPENT if key is None else MAYBE_STORED]
     session.mean(rho="1e-6", key=key)
-    assert ledger.spent("ann") == Decimal("1e-6" if key and committed else "2e-6")
+    assert ledger.account("ann").spent == Decimal("1e-6" if key and committed else "2e-6")
 
 
 def test_answers_in_files_are_found(tmp_path: Path) -> None:
     """An answer that was stored with the digests of its file and certificate is found by its key, and verifies."""
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("ann", rho=1)
-        ledger.store(charge(ledger, "ann", key="k"), "answer", file="f" * 64, certificate="c" * 64)
+        Charges.of(ledger).store(charge(ledger, "ann", key="k"), "answer", file="f" * 64, certificate="c" * 64)
         assert charge(ledger, "ann", key="k").content == "answer"
         ledger.verify()

@@ -25,14 +25,14 @@ import psycopg
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Ledger, reading, stores
+from geoveil.budget import Charges, Ledger, history, stores
 from geoveil.budget.history import Replay
 from geoveil.budget.postgres_store import Postgres
 from geoveil.budget.sqlite_store import SQLite
 from geoveil.cli import budgets
 from geoveil.cli.program import main
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUnavailable
-from tests.ledgers import charge, in_processes
+from tests.ledgers import charge, connection_of, in_processes
 from tests.patience import impatient
 from tests.postgres import database, restart
 
@@ -77,7 +77,7 @@ def test_a_ledger_with_two_names_is_refused_under_both(budget: Path, tmp_path: P
     with pytest.raises(LedgerUnavailable, match="hard links"):
         charge(ledger, "ann", cost=HALF)
     (tmp_path / "other.db").unlink()
-    assert ledger.spent("ann") == HALF.budget
+    assert ledger.account("ann").spent == HALF.budget
     charge(ledger, "ann", cost=HALF)
     assert ledger.verify() == 3
 
@@ -147,7 +147,7 @@ def test_symbolic_links_are_one_path(budget: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "link.db")
     charge(ledger, "ann", cost=HALF)
     assert spend(tmp_path / "folder" / "budget.db") == 1
-    assert ledger.remaining("ann") == 0
+    assert ledger.account("ann").remaining == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "kept", "link.db"]
 
 
@@ -177,7 +177,7 @@ def test_a_copy_of_the_file_in_use_has_every_charge(budget: Path, tmp_path: Path
     ledger = Ledger(budget)
     charge(ledger, "ann", cost=HALF)
     subprocess.run(["cp", budget, tmp_path / "copy.db"], check=True)
-    assert Ledger(tmp_path / "copy.db").spent("ann") == HALF.budget
+    assert Ledger(tmp_path / "copy.db").account("ann").spent == HALF.budget
 
 
 def _opening(place: str, results: Any) -> None:
@@ -231,15 +231,15 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     first = charge(ledger, "ann", key="k")
     for act in (
         lambda: charge(ledger, "ann"),
-        lambda: ledger.store(first, "answer"),
-        lambda: ledger.remaining("ann"),
+        lambda: Charges.of(ledger).store(first, "answer"),
+        lambda: ledger.account("ann").remaining,
         ledger.verify,
     ):
-        ledger.remaining("ann")
-        backend = ledger._store._opened.info.backend_pid
+        ledger.account("ann")
+        backend = connection_of(ledger).info.backend_pid
         with impatient(ledger), frozen(backend), pytest.raises(LedgerTimeout, match="within the time limit"):
             act()
-    ledger.store(first, "answer")
+    Charges.of(ledger).store(first, "answer")
     assert ledger.verify() == 3
 
 
@@ -252,9 +252,9 @@ def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     ledger.create("ann", rho=1)
 
     def frozen_at_commit() -> None:
-        with ledger._store.transaction() as transaction:
+        with ledger._book.store.transaction() as transaction:
             transaction.rows("SELECT 1")
-            process = ledger._store._opened.info.backend_pid
+            process = connection_of(ledger).info.backend_pid
             transaction.write("UPDATE geoveil_accounts SET spent = spent WHERE subject = ?", ("ann",))
             os.kill(process, signal.SIGSTOP)
             resumed.append(threading.Timer(10, os.kill, (process, signal.SIGCONT)))
@@ -283,7 +283,7 @@ def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(se
         # What other tests have left is collected first.
         gc.collect()
         told.clear()
-        ledger._store._opened = None
+        ledger._book.store._opened = None
         gc.collect()
     assert not told
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -301,13 +301,13 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     ledger.create("ann", rho=1)
 
     def overslept() -> None:
-        with silent._store.transaction() as transaction:
+        with silent._book.store.transaction() as transaction:
             transaction.rows("SELECT 1 FROM geoveil_head WHERE one = 1 FOR UPDATE")
             charge(ledger, "ann")  # waits for the one that sleeps
 
     with impatient(silent, 2), pytest.raises(LedgerTimeout, match="Nothing was charged"):
         overslept()
-    assert ledger.spent("ann") == Decimal("1e-6")
+    assert ledger.account("ann").spent == Decimal("1e-6")
     assert silent.verify() == 2
 
 
@@ -320,9 +320,9 @@ def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     restart()
     charge(ledger, "ann")
     restart()
-    assert ledger.spent("ann") == Decimal("1e-6")
+    assert ledger.account("ann").spent == Decimal("1e-6")
     restart()
-    ledger.abandon(charge(ledger, "ann", key="k"))
+    Charges.of(ledger).abandon(charge(ledger, "ann", key="k"))
     assert ledger.verify() == 3
 
 
@@ -371,10 +371,10 @@ def test_roles_need_no_more_rights_than_they_use(served: str) -> None:
     )
     writer, reader = (Ledger(served.replace("postgres:@", f"{role}:@")) for role in ("writer", "reader"))
     writer.create("bob", rho=1)
-    writer.abandon(charge(writer, "ann", "bob", key="k"))
-    assert reader.remaining("ann") == 1 - Decimal("1e-6")
+    Charges.of(writer).abandon(charge(writer, "ann", "bob", key="k"))
+    assert reader.account("ann").remaining == 1 - Decimal("1e-6")
     assert [line["event"] for line in reader.statement("bob")] == ["create", "charge"]
-    assert reader.subjects() == ["ann", "bob"]
+    assert [*reader.accounts()] == ["ann", "bob"]
     assert reader.verify() == 3
     with pytest.raises(LedgerUnavailable, match="permission denied"):
         charge(reader, "ann")
@@ -405,8 +405,8 @@ def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
         with pytest.raises(OSError, match=r"ead-only|denied"):
             (budget.parent / "new").touch()
         with Ledger(budget) as ledger:
-            assert ledger.subjects() == ["ann"]
-            assert ledger.spent("ann") == 0
+            assert [*ledger.accounts()] == ["ann"]
+            assert ledger.account("ann").spent == 0
             assert len(ledger.statement("ann")) == ledger.verify() == 1
             with pytest.raises(LedgerUnavailable, match="Nothing was charged or released"):
                 charge(ledger, "ann", cost=HALF)
@@ -431,7 +431,7 @@ def test_times_are_those_of_the_store(place: str) -> None:
 
 def test_others_charge_while_a_ledger_is_verified(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification holds nobody up, and also verifies charges that are made meanwhile."""
-    monkeypatch.setattr(reading, "_AT_ONCE", 3)
+    monkeypatch.setattr(history, "_AT_ONCE", 3)
     ledger, other = Ledger(place), Ledger(place, timeout=30)
     ledger.create("ann", rho=1)
     for _ in range(10):
@@ -474,7 +474,7 @@ def test_a_connection_lost_after_the_deadline_is_a_timeout(
     served: str, seconds: float, kind: type[LedgerError]
 ) -> None:
     """The server ends a session that was silent for too long, and the client may notice only that it is gone."""
-    store = Ledger(served)._store
+    store = Ledger(served)._book.store
     deadline = time.monotonic() + seconds
 
     def lost() -> None:

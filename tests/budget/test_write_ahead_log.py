@@ -25,9 +25,10 @@ pytestmark = pytest.mark.posix
 CHARGING = """
 import sys
 from geoveil import CGP, Ledger
+from geoveil.budget import Charges
 ledger = Ledger(sys.argv[1])
 for _ in range(int(sys.argv[2])):
-    ledger.charge(["ann"], CGP(rho="1e-6"), query="points")
+    Charges.of(ledger).charge(["ann"], CGP(rho="1e-6"), query="points")
 print("charged", flush=True)
 sys.stdin.read()
 ledger.close()
@@ -79,7 +80,7 @@ def test_many_charges_use_a_log(budget: Path, tmp_path: Path) -> None:
     ledger.close()
     assert not log_of(budget).exists()
     shutil.copy(budget, tmp_path / "copy.db")
-    assert Ledger(tmp_path / "copy.db").spent("ann") == (sqlite_store._COMMITS + 1) * COST.budget
+    assert Ledger(tmp_path / "copy.db").account("ann").spent == (sqlite_store._COMMITS + 1) * COST.budget
 
 
 def test_processes_share_one_log(budget: Path) -> None:
@@ -88,7 +89,7 @@ def test_processes_share_one_log(budget: Path) -> None:
     charge(ledger, "ann")
     with charging(budget):
         assert log_of(budget).exists()
-        assert ledger.spent("ann") == 21 * COST.budget
+        assert ledger.account("ann").spent == 21 * COST.budget
         charge(ledger, "ann")
     assert log_of(budget).exists()
     with charging(budget):
@@ -149,7 +150,7 @@ def test_files_away_from_their_log_are_refused(
     with pytest.raises(LedgerTampered, match="unknown what was charged"):
         Ledger.restore(found, tmp_path / "new.db")
     with Ledger.restore(found, tmp_path / "new.db", write_off="the log is lost") as restored:
-        assert restored.remaining("ann") == 0
+        assert restored.account("ann").remaining == 0
 
 
 @pytest.mark.parametrize("how", [rename, move, move_both])
@@ -164,7 +165,7 @@ def test_moved_back_a_ledger_has_every_charge(how: Callable[[Path, Path], Path],
         log_of(found).replace(log_of(budget))
     found.rename(budget)
     with Ledger(budget) as ledger:
-        assert ledger.spent("ann") == 20 * COST.budget
+        assert ledger.account("ann").spent == 20 * COST.budget
     with Ledger(move(budget, tmp_path / "two")) as ledger:
         for _ in range(30):
             charge(ledger, "ann")
@@ -176,7 +177,7 @@ def test_a_moved_folder_keeps_its_log(budget: Path, tmp_path: Path) -> None:
     """After a crash, a folder can be moved with the ledger and its log."""
     with charging(budget, kill=True):
         budget.parent.rename(tmp_path / "two")
-    assert Ledger(tmp_path / "two" / "budget.db").spent("ann") == 20 * COST.budget
+    assert Ledger(tmp_path / "two" / "budget.db").account("ann").spent == 20 * COST.budget
 
 
 def test_running_processes_notice_a_lost_log(budget: Path) -> None:
@@ -209,7 +210,7 @@ def test_a_second_path_never_has_its_own_log(budget: Path, tmp_path: Path, monke
             with pytest.raises(LedgerUnavailable, match="moved, copied or mounted"):
                 Ledger(second)
         # The other path has switched back when it was closed: everything is in the file.
-        assert early.spent("ann") == 21 * COST.budget
+        assert early.account("ann").spent == 21 * COST.budget
         early.close()
     assert Ledger(budget).verify() == 22
 
@@ -222,7 +223,7 @@ def test_mounted_folders_share_one_log(budget: Path, tmp_path: Path) -> None:
         for _ in range(10):
             charge(ledger, "ann")
         with charging(tmp_path / "two" / "budget.db"):
-            assert ledger.spent("ann") == 30 * COST.budget
+            assert ledger.account("ann").spent == 30 * COST.budget
         with charging(tmp_path / "two" / "budget.db"), pytest.raises(BudgetExceeded):
             charge(ledger, "ann")
         assert ledger.verify() == 51
@@ -231,7 +232,7 @@ def test_mounted_folders_share_one_log(budget: Path, tmp_path: Path) -> None:
 def test_a_log_is_read_in_a_folder_that_may_not_be_written_to(budget: Path) -> None:
     """A reader who may not write sees the charges that another process has in its log."""
     with charging(budget), read_only(budget.parent), Ledger(budget) as ledger:
-        assert ledger.spent("ann") == 20 * COST.budget
+        assert ledger.account("ann").spent == 20 * COST.budget
         assert ledger.verify() == 21
         with pytest.raises(LedgerError, match="Nothing was charged"):
             charge(ledger, "ann")
@@ -311,6 +312,7 @@ KILLED = """
 import os, signal, sqlite3, sys
 from decimal import Decimal
 import geoveil as gv
+from geoveil.budget import Charges
 
 path, plain, points = sys.argv[1], sqlite3.connect, [0, 0]
 
@@ -337,7 +339,7 @@ while not ended:
         points[1] = 1 + 4 * turn
         with gv.Ledger(path) as ledger:
             for _ in range(11):
-                ledger.charge(["ann"], kind, query="points")
+                Charges.of(ledger).charge(["ann"], kind, query="points")
                 os.write(writing, b".")
         os._exit(0)
     os.close(writing)
@@ -348,7 +350,7 @@ while not ended:
     ledger = gv.Ledger(path)
     entries = ledger.verify() - 1
     assert before + heard <= entries <= before + heard + 1, (turn, before, heard, entries)
-    assert ledger.spent("ann") == entries * Decimal("1e-6")
+    assert ledger.account("ann").spent == entries * Decimal("1e-6")
     before = entries
     ledger.close()
 print(turn)
@@ -371,20 +373,21 @@ def test_crashes_around_the_log_lose_no_charge(tmp_path: Path) -> None:
 FORKING = """
 import os, sys
 from geoveil import CGP, Ledger, errors
+from geoveil.budget import Charges
 from tests.prefork import fork_in_c
 
 ledger, cost = Ledger(sys.argv[1]), CGP(rho="1e-6")
 
 def charge(count):
     for _ in range(count):
-        ledger.charge(["ann"], cost, query="points")
+        Charges.of(ledger).charge(["ann"], cost, query="points")
 
 charge(10)
 child = os.fork() if sys.argv[2] == "python" else fork_in_c()
 if not child:
     try:
         charge(10)
-        Ledger(sys.argv[1]).remaining("ann")
+        Ledger(sys.argv[1]).account("ann").remaining
     except errors.LedgerUnavailable as problem:
         print(problem, flush=True)
     os._exit(0)
@@ -404,4 +407,4 @@ def test_forks_have_locks_of_their_own(fork: str, entries: int, budget: Path) ->
     *refusals, found = done.stdout.splitlines()
     assert int(found) == entries
     assert [("was forked" in line) for line in refusals] == ([] if fork == "python" else [True])
-    assert Ledger(budget).spent("ann") == entries * Decimal("1e-6")
+    assert Ledger(budget).account("ann").spent == entries * Decimal("1e-6")

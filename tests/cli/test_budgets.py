@@ -13,6 +13,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.answering import streaming
+from geoveil.budget import Charges
 from tests.command_line import LOCAL
 from tests.formats import people
 
@@ -129,7 +130,8 @@ CRASHING = """
 import os, sys
 import geoveil as gv
 from geoveil.cli import main
-gv.Ledger.store = lambda ledger, charge, content: os._exit(9)
+from geoveil.budget import Charges
+Charges.store = lambda charges, charge, content: os._exit(9)
 main(sys.argv[1:])
 """
 
@@ -180,7 +182,7 @@ def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
     assert "u2 has 0.00001 left, which is not enough" in run(*asked, "--subject", "u2").out
     assert json.loads(run(*asked, "--subject", "u0", "--json").out)["too_little"] == []
     with gv.Ledger("b.db") as ledger:
-        assert ledger.spent("u0") == 0
+        assert ledger.account("u0").spent == 0
 
 
 def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +190,9 @@ def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("COLUMNS", "80")
     run("budget", "create", "b.db", "ann", "--rho", "1e-3")
     with gv.Ledger("b.db") as ledger:
-        ledger.charge(["ann"], gv.CGP(rho="0.0001234567890123456789012345678901234"), query="radius_of_gyration")
+        Charges.of(ledger).charge(
+            ["ann"], gv.CGP(rho="0.0001234567890123456789012345678901234"), query="radius_of_gyration"
+        )
     lines = run("budget", "statement", "b.db", "ann").out.splitlines()
     (line,) = [line.strip() for line in lines if "charge" in line]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +charge +radius_of_gyration +0\.000123457", line)
@@ -212,7 +216,7 @@ def test_accounts_have_units(run: Any) -> None:
     assert run("budget", "lower", "b.db", "ann", "--rho", "5e-4").code == 0
     assert run("budget", "override", "b.db", "ann", "--rho", "2e-3", "--reason", "agreed").code == 0
     with gv.Ledger("b.db") as ledger:
-        assert ledger.total("ann") == gv.CGP(rho="2e-3", metric="1 day")
+        assert ledger.account("ann").total == gv.CGP(rho="2e-3", metric="1 day")
 
 
 def test_dry_runs_know_what_accounts_protect(run: Any) -> None:

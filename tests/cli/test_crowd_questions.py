@@ -92,7 +92,7 @@ def test_a_ledger_is_charged_for_everybody(run: Any, folder: Path) -> None:
     how = ["--cell", "5km", "--person", "user", "--ledger", str(folder / "budget.db")]
     done = run("heatmap", str(folder / "points.csv"), *how, *AREA[:2], "--rho", "1e-4")
     assert done.code == 0, done.err
-    assert {str(left) for left in ledger.balances([*map(str, range(50))]).values()} == {"0.0009"}
+    assert {str(account.remaining) for account in ledger.accounts([*map(str, range(50))]).values()} == {"0.0009"}
 
 
 def test_trips_charge_a_ledger(run: Any, folder: Path) -> None:
@@ -102,7 +102,7 @@ def test_trips_charge_a_ledger(run: Any, folder: Path) -> None:
         how = ["--cell", "10km", "--person", "user", "--trip", "trip", "--ledger", str(folder / "budget.db")]
         done = run("flows", str(folder / "points.csv"), *how, *AREA[:2], "--rho", "1e-4")
         assert done.code == 0, done.err
-        assert {str(left) for left in ledger.balances([*map(str, range(50))]).values()} == {"0.0009"}
+        assert {str(account.remaining) for account in ledger.accounts([*map(str, range(50))]).values()} == {"0.0009"}
 
 
 @pytest.mark.parametrize(

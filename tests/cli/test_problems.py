@@ -181,7 +181,7 @@ def test_ctrl_c_leaves_no_half_file_and_says_what_was_charged(
     assert ("0.0004 of ann" in done.err) == charged
     assert ("Nothing was charged" in done.err) != charged
     with gv.Ledger(tmp_path / "b.db") as ledger:
-        assert str(ledger.spent("ann")) == ("0.0004" if charged else "0")
+        assert str(ledger.account("ann").spent) == ("0.0004" if charged else "0")
 
 
 def begun(line: list[str], folder: Path, **environment: str) -> Any:

@@ -197,7 +197,7 @@ def test_a_refusal_costs_nothing(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="'a': its values look like latitudes"):
         release_of("points", tmp_path / "in.parquet", to=tmp_path / "out.parquet", keep="all", **how)
     assert not (tmp_path / "out.parquet").exists()
-    assert ledger.spent("u0") == 0
+    assert ledger.account("u0").spent == 0
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.gpkg", "in.geojson"])

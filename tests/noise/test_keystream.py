@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import geoveil as gv
-from geoveil.budget.account import Account
+from geoveil.budget import SessionLimit
 from geoveil.errors import BudgetError
 from geoveil.noise import Entropy, keystream, settled
 from geoveil.noise.keystream import Keystream, random_bytes
@@ -133,15 +133,15 @@ def test_a_server_that_forks_its_workers_repeats_no_noise(carried: bool) -> None
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system does not tell when a process started")
 def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grandchild may get the id of a process that has ended; its budget in memory is not the grandchild's."""
-    account = Account(CGP(rho=1))
+    account = SessionLimit(CGP(rho=1))
     mine = os.getpid()
-    account.check(CGP(rho="0.1"))
+    account.charge(CGP(rho="0.1"))
 
     def refused() -> bytes:
         with monkeypatch.context() as patch:
             patch.setattr(os, "getpid", lambda: mine)
             try:
-                account.check(CGP(rho="0.1"))
+                account.charge(CGP(rho="0.1"))
             except BudgetError:
                 return b"refused"
         return b"allowed"

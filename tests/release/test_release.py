@@ -346,10 +346,10 @@ def test_a_release_names_its_parts() -> None:
 def test_the_public_names_are_these() -> None:
     """The public names are sorted, exist and change on purpose only."""
     assert gv.__all__ == [
+        "Account",
         "Area",
         "AreaSuggestion",
         "CGP",
-        "Charge",
         "Check",
         "Concern",
         "CrowdCounts",

@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 import geoveil as gv
+from geoveil.budget import Charges
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import open_frame
@@ -165,7 +166,7 @@ def released_with_faults(spark: Any, folder: Path, turn: int = 0) -> Any:
     happened = {mark.name for mark in marks.iterdir()}
     found = in_order(release)
     assert found["id"].tolist() == data["id"].tolist()
-    assert {str(ledger.remaining(user)) for user in set(data["user"])} == {"0.99995"}
+    assert {str(ledger.account(user).remaining) for user in set(data["user"])} == {"0.99995"}
     drawn = noise(found, data)
     assert len(np.unique(drawn[:, 0])) == len(drawn)
     assert sorted(path.name for path in folder.glob("*out*")) == ["out", "out.certificate.json"]
@@ -219,7 +220,7 @@ def test_rows_that_change_between_the_jobs_are_not_released(spark: Any, tmp_path
         release_of("points", frame, to=tmp_path / "out", person="user", rho=RHO, area=AREA, ledger=ledger)
     assert caught.value.charged == "spent"
     assert not (tmp_path / "out").exists()
-    assert str(ledger.remaining("u0000")) == "0.99995"
+    assert str(ledger.account("u0000").remaining) == "0.99995"
 
 
 def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Pa
     with pytest.raises(FileUnavailable, match="the charge is spent") as caught:
         release_of("points", frame, to=tmp_path / "out", confirm=lambda _: armed.touch(), **how)
     assert caught.value.charged == "spent"
-    assert str(ledger.remaining("u0000")) == "0.99995"
+    assert str(ledger.account("u0000").remaining) == "0.99995"
     assert not [*tmp_path.glob("*out*")]
 
 
@@ -262,7 +263,7 @@ def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
     assert first.certificate() == again.certificate()
     with pytest.raises(InvalidParameter, match="nothing was charged or drawn"):
         release_of("points", spark.read.parquet(source), to=tmp_path / "other", **how)
-    assert str(ledger.remaining("u0000")) == "0.99995"
+    assert str(ledger.account("u0000").remaining) == "0.99995"
 
 
 class Ended(BaseException):
@@ -298,16 +299,17 @@ def test_an_interrupted_driver_is_finished(spark: Any, tmp_path: Path, monkeypat
     def released(name: str, steps: list[str], last: int | None = None, killed: bool = True) -> tuple[Any, Any, int]:
         """Return the release, the ledger, and the number of steps before the answer was stored."""
         ledger = gv.Ledger(tmp_path / f"{name}.db")
-        if not ledger.subjects():
+        if not ledger.accounts():
             ledger.create("u0000", "u0001", rho=1)
         stored: list[int] = []
-        store = ledger.store
+        charges = Charges.of(ledger)
+        store = charges.store
 
         def storing(*given: Any, **written: Any) -> None:
             store(*given, **written)
             stored.append(len(steps))
 
-        monkeypatch.setattr(ledger, "store", storing)
+        monkeypatch.setattr(charges, "store", storing)
 
         def ending(destination: Destination) -> Any:
             system, path = located(destination)
@@ -338,7 +340,7 @@ def test_an_interrupted_driver_is_finished(spark: Any, tmp_path: Path, monkeypat
         assert contents
         found, ledger, _ = released(name, [])
         assert [path.read_bytes() for path in sorted((tmp_path / name).iterdir())] == contents
-        assert str(ledger.remaining("u0000")) == "0.99995"
+        assert str(ledger.account("u0000").remaining) == "0.99995"
         assert not [*tmp_path.glob(f"_{name}*")]
         assert gv.verify(tmp_path / name, ledger=ledger), steps[last]
         assert found.certificate().keys() == whole.certificate().keys()

@@ -66,7 +66,7 @@ def test_the_mean_is_that_of_memory(spark: Any, tmp_path: Path) -> None:
     ledger.create(*sorted(set(data["user"])), rho=1)
     first, again = (release_of("mean", frame, ledger=ledger, key="mean", **how) for _ in range(2))
     assert first.value.equals(again.value)
-    assert str(ledger.remaining("u0000")) == "0.99995"
+    assert str(ledger.account("u0000").remaining) == "0.99995"
 
 
 def test_persons_get_answers_of_their_own(spark: Any, tmp_path: Path) -> None:

@@ -239,9 +239,9 @@ def test_a_ledger_that_is_busy(
         other.rollback()
     visitor.page.goto(studio.address + "release")
     assert "busy" in visitor.page.get_by_role("alert").inner_text().lower()
-    assert float(ledger.spent("u0")) == 0
+    assert float(ledger.account("u0").spent) == 0
     visitor.release()
-    assert float(ledger.spent("u0")) > 0
+    assert float(ledger.account("u0").spent) > 0
     visitor.page.goto(studio.address + "account")
     assert "The history is intact" in visitor.page.locator("main").inner_text()
     visitor.page.get_by_role("button", name="History of u0").click()

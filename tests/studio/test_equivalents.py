@@ -105,13 +105,13 @@ def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
     request = FileRequest(choices, OpenedData.open(path, path.name, {}, "", lambda share: None))
     (tmp_path / "studio").mkdir()
     request.run(tmp_path / "studio", ledger, lambda share: None)
-    assert float(ledger.spent("march/u0")) == pytest.approx(1e-4)
+    assert float(ledger.account("march/u0").spent) == pytest.approx(1e-4)
     assert run(*shlex.split(request.command())[1:]).code == 0
     for file in request.written(tmp_path):
         file.unlink()
         certificate_path(file).unlink()
     exec(compile(request.python(), "shown", "exec"), {})
-    assert float(ledger.spent("march/u0")) == pytest.approx(3e-4)
+    assert float(ledger.account("march/u0").spent) == pytest.approx(3e-4)
     assert gv.verify(tmp_path / "released.csv", ledger=ledger)
 
 

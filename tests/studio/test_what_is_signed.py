@@ -123,7 +123,7 @@ def test_a_file_that_changes_while_the_ledger_is_busy_is_not_released(
     assert project.releasing.wait(60)
     assert "trips.csv has changed since it was read" in str(project.releasing.problem)
     with gv.Ledger("budget.db") as ledger:
-        assert {spent for _, spent in ledger.accounts(ledger.subjects()).values()} == {0}
+        assert {account.spent for account in ledger.accounts().values()} == {0}
 
 
 def test_a_file_that_is_gone_is_not_offered(project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,7 +339,7 @@ def test_what_fails_after_a_release_takes_no_file_away(project: Project, monkeyp
     assert "The release was made and charged." in page
     assert "Nothing was charged" not in page
     with gv.Ledger("budget.db") as ledger:
-        assert all(spent > 0 for _, spent in ledger.accounts(ledger.subjects()).values())
+        assert all(account.spent > 0 for account in ledger.accounts().values())
 
 
 def test_a_ledger_that_vanishes_after_the_charge(

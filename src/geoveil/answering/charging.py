@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from geoveil._types import Short
 from geoveil.answering.intake import People
-from geoveil.budget import MAYBE_STORED, SPENT, STORED, Account, Charge, Entry, Ledger, price_of
+from geoveil.budget import MAYBE_STORED, SPENT, STORED, Charge, Charges, Entry, Ledger, SessionLimit, price_of
 from geoveil.errors import (
     BudgetExceeded,
     GeoveilError,
@@ -217,7 +217,7 @@ class SessionCharger(Charger):
     """Charges for the questions of a session."""
 
     #: The session's own limit, in memory, if it has one.
-    account: Account | None
+    account: SessionLimit | None
 
     @property
     @abstractmethod
@@ -230,16 +230,16 @@ class SessionCharger(Charger):
 
 
 class AccountCharger(SessionCharger):
-    """Charges an account in memory.
+    """Charges a limit in memory.
 
     Parameters
     ----------
-    account : Account
-        The account.
+    account : SessionLimit
+        The limit.
     """
 
-    def __init__(self, account: Account) -> None:
-        self.account: Account = account
+    def __init__(self, account: SessionLimit) -> None:
+        self.account: SessionLimit = account
         self._history: list[dict[str, Any]] = []
 
     @property
@@ -281,7 +281,7 @@ class LedgerCharger(SessionCharger):
         The name of the account; with persons, the prefix of their accounts' names before a slash.
     persons : bool
         True if each subject is a person in the data, False if one account pays for all points.
-    account : Account, optional
+    account : SessionLimit, optional
         The session's own limit, in memory.
     """
 
@@ -294,7 +294,7 @@ class LedgerCharger(SessionCharger):
         label: str | None = None,
         subject: str | None = None,
         persons: bool = False,
-        account: Account | None = None,
+        account: SessionLimit | None = None,
     ) -> None:
         self.ledger, self.subjects, self.short, self.account = ledger, subjects, short, account
         self._label, self._subject, self._persons = label, subject, persons
@@ -302,15 +302,15 @@ class LedgerCharger(SessionCharger):
     @property
     def remaining(self) -> Decimal:
         own = [] if self.account is None else [self.account.remaining]
-        return min([*own, *self.ledger.balances(self.subjects).values()])
+        return min([*own, *(account.remaining for account in self.ledger.accounts(self.subjects).values())])
 
     @cached_property
     def metric(self) -> Metric:
         """The metric of the first account; a charge refuses accounts with another metric."""
-        return self.ledger.total(self.subjects[0]).metric
+        return self.ledger.account(self.subjects[0]).metric
 
     def statement(self) -> list[dict[str, Any]]:
-        return [line for name in self.subjects for line in self.ledger.statement(name)]
+        return [{**line} for name in self.subjects for line in self.ledger.statement(name)]
 
     def charge(self, bill: Bill, key: str | None) -> Receipt:
         labelled = key is None and self._label is not None
@@ -319,14 +319,14 @@ class LedgerCharger(SessionCharger):
         identity = uuid4().hex
         reserved = self._reserve(bill, key)
         try:
-            charge = self.ledger.charge(
+            charge = Charges.of(self.ledger).charge(
                 self.subjects,
                 bill.price,
                 query=bill.query.name,
                 parameters=bill.parameters,
                 release=identity,
                 key=key,
-                short=self.short,
+                skip=self.short == "skip",
             )
         except GeoveilError as problem:
             # After a failure of the ledger it may not be known whether it charged.
@@ -338,10 +338,10 @@ class LedgerCharger(SessionCharger):
             raise
         if charge.content is not None:
             self._give_back(reserved)
-        return _LedgerReceipt(self.ledger, charge, identity, self.subjects)
+        return _LedgerReceipt(Charges.of(self.ledger), charge, identity, self.subjects)
 
     def is_stored(self, key: str) -> bool:
-        return self.ledger.is_stored(key)
+        return Charges.of(self.ledger).is_stored(key)
 
     def _key(self, bill: Bill) -> str:
         """Return the key of a question about labelled data."""
@@ -361,7 +361,7 @@ class LedgerCharger(SessionCharger):
             return self.account.charge(price_of(bill.query.name, bill.guarantee, self.account.total.metric))
         except BudgetExceeded:
             # A stored answer costs nothing.
-            if key is None or not self.ledger.is_stored(key):
+            if key is None or not Charges.of(self.ledger).is_stored(key):
                 raise
             return None
 
@@ -375,8 +375,8 @@ class _LedgerReceipt(Receipt):
 
     stores = True
 
-    def __init__(self, ledger: Ledger, charge: Charge, identity: str, subjects: list[str]) -> None:
-        self._ledger, self._charge = ledger, charge
+    def __init__(self, charges: Charges, charge: Charge, identity: str, subjects: list[str]) -> None:
+        self._charges, self._charge = charges, charge
         self._open = charge.content is None
         self.note = SPENT if self._open else ""
         self.id, self.entry, self.skipped_names = identity, charge.entry, charge.skipped
@@ -387,13 +387,13 @@ class _LedgerReceipt(Receipt):
             self.id, self.stored = told.pop("id"), told
 
     def held(self) -> AbstractContextManager[None]:
-        return self._ledger.holding(self._charge)
+        return self._charges.holding(self._charge)
 
     def store(self, content: Mapping[str, Any], written: Mapping[str, str]) -> None:
         text = json.dumps({"id": self.id, **content})
         if self._charge.key is not None:
             self.note = MAYBE_STORED
-        self._ledger.store(self._charge, text, **written)
+        self._charges.store(self._charge, text, **written)
         self._open = False
         if self._charge.key is not None:
             self.note = STORED
@@ -403,4 +403,4 @@ class _LedgerReceipt(Receipt):
     ) -> None:
         super().__exit__(kind, problem, trace)
         if self._open:
-            self._ledger.abandon(self._charge)
+            self._charges.abandon(self._charge)

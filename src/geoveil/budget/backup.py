@@ -1,7 +1,7 @@
 """Back up a ledger, and restore a backup without losing charges.
 
-A copy is written into its final place, with a table that says that it is unfinished. A copy with this table is never
-charged, read or restored. Removing the table is the last step, so that a copy whose writer was killed stays unusable.
+A copy appears in its place with a table that says that it is unfinished. A copy with this table is never charged, read
+or restored. Removing the table is the last step, so that a copy whose writer was killed stays unusable.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from uuid import uuid4
 
-from geoveil.budget.history import WRITE_OFF
+from geoveil.budget.charges import Charges
+from geoveil.budget.entries import WRITE_OFF, text
 from geoveil.budget.ledger import Ledger
 from geoveil.budget.sqlite_store import UNFINISHED, SQLite, create_tables
-from geoveil.budget.storable import text
-from geoveil.budget.stores import Store, is_database
+from geoveil.budget.stores import is_database
 from geoveil.budget.witness import Head, Witness, head_questions
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable, Message
-from geoveil.privacy import Certificate, Guarantee, exact
+from geoveil.privacy import Certificate, Guarantee
 from geoveil.sqlite_files import open_to_read
 
 __all__ = ["back_up", "restore"]
@@ -32,22 +32,22 @@ __all__ = ["back_up", "restore"]
 class _Copy(Ledger):
     """A copy of a ledger that is not finished."""
 
-    def _open(self, place: str | os.PathLike[str], timeout: float) -> Store[Any]:
+    def _open(self, place: str | os.PathLike[str], timeout: float) -> SQLite:
         return SQLite(place, timeout, unfinished=True)
 
 
 def back_up(ledger: Ledger, target: str | os.PathLike[str]) -> int:
     """Copy a ledger into a file: see `Ledger.backup`."""
-    store, path = ledger._store, Path(os.path.realpath(target))
+    store, path = ledger._book.store, Path(os.path.realpath(target))
     if not isinstance(store, SQLite):
         raise LedgerUnavailable(
             "A PostgreSQL database is backed up with its own tools.", "Use pg_dump, or a base backup."
         )
     with _making("file", path, like=store.path):
-        with store.reading() as transaction:
-            transaction.rows("SELECT 1 FROM geoveil_head")
-            _copy(store._opened, path, "CREATE TABLE geoveil_backup (of TEXT)")
-        with _Copy(path, key=ledger._secret, witness="") as copied:
+        # With a connection of its own, so that an interruption leaves the ledger's alone.
+        with closing(store.another()) as source, source.snapshot() as opened:
+            _copy(opened, path, "CREATE TABLE geoveil_backup (of TEXT)")
+        with _Copy(path, key=ledger._book.secret, witness="") as copied:
             entries = copied.verify()
     return entries
 
@@ -92,7 +92,7 @@ def restore(
                 last = _write_off(ledger, write_off)
                 if seen is not None:
                     # Before the copy is finished, so that whatever it replaces is refused from now on.
-                    seen.replace(ledger.id, last)
+                    seen.record(ledger.id, last, replace=True)
     restored = Ledger(path, key=key, witness=witness)
     if seen is not None:
         restored.testify()
@@ -122,25 +122,24 @@ def _check(ledger: Ledger, certificates: list[Certificate], witness: Witness | N
             "the backup.",
             remedy,
         )
-    with ledger._store.reading() as transaction:
-        (found,) = transaction.ask(*head_questions([known]))
+    (found,) = ledger._book.read(lambda transaction: transaction.ask(*head_questions([known])))
     if known.number and found != [(known.hash,)]:
         raise LedgerTampered(f"Entry {known.number} of the backup differs from the one that the witness has.", remedy)
 
 
 def _write_off(ledger: Ledger, reason: str) -> Head:
     """Record the write-off, charge the rest of every account, and return the last entry."""
-    with ledger._writing() as (transaction, journal):
+    with ledger._book.writing() as (transaction, journal):
         journal.add(WRITE_OFF, query=text("write_off", reason))
         journal.write(transaction)
     alike: dict[Guarantee, list[str]] = defaultdict(list)
-    for name, (total, spent) in ledger.accounts(ledger.subjects()).items():
-        rest = exact.subtract(total.budget, spent)
-        if rest > 0:
-            alike[total.with_budget(rest)].append(name)
+    for name, account in ledger.accounts().items():
+        if account.remaining > 0:
+            alike[account.total.with_budget(account.remaining)].append(name)
+    charges = Charges.of(ledger)
     for left, names in alike.items():
-        ledger.abandon(ledger.charge(names, left, query="write off", parameters={"reason": reason}))
-    with ledger._writing() as (_, journal):
+        charges.abandon(charges.charge(names, left, query="write off", parameters={"reason": reason}))
+    with ledger._book.writing() as (_, journal):
         return Head(journal.number, journal.hash)
 
 
@@ -151,25 +150,42 @@ def _making(argument: str, path: Path, *, like: Path) -> Iterator[None]:
     for ending in ("", "-journal", "-wal"):
         if path.with_name(path.name + ending).exists():
             raise _taken(argument, path, ending)
+    _begin(argument, path, stat.S_IMODE(like.stat().st_mode))
     try:
-        # Of threads and processes that begin at the same time, one alone creates the file.
-        path.touch(stat.S_IMODE(like.stat().st_mode), exist_ok=False)
-    except FileExistsError:
-        raise _taken(argument, path) from None
-    try:
-        with _editing(path) as copy:
-            if copy.execute("SELECT 1 FROM sqlite_master").fetchall():
-                raise _taken(argument, path)
-            copy.execute(f"CREATE TABLE {UNFINISHED} (of TEXT)")
-            create_tables(copy)
         yield
         with _editing(path) as copy:
             copy.execute(f"DROP TABLE {UNFINISHED}")
     except BaseException:
-        for ending in ("", "-journal"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
+        _delete(path)
         raise
     _sync(path.parent)
+
+
+def _begin(argument: str, path: Path, mode: int) -> None:
+    """Put an unfinished copy in its place in one step: an empty file would be taken for a new ledger."""
+    begun = path.with_name(f".{path.name}.{uuid4().hex}.unfinished")
+    try:
+        begun.touch(mode, exist_ok=False)
+        with _editing(begun) as copy:
+            copy.execute(f"CREATE TABLE {UNFINISHED} (of TEXT)")
+            create_tables(copy)
+        try:
+            # Of threads and processes that begin at the same time, one alone succeeds.
+            os.link(begun, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            path.touch(mode, exist_ok=False)
+            os.replace(begun, path)
+    except FileExistsError:
+        raise _taken(argument, path) from None
+    finally:
+        _delete(begun)
+
+
+def _delete(path: Path) -> None:
+    for ending in ("", "-journal"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def _taken(argument: str, path: Path, ending: str = "") -> InvalidParameter:

@@ -1,82 +1,281 @@
-"""Charge requests, or answer them from the ledger: a question with a key is charged and answered once."""
+"""The protocol of a release: charge its accounts, draw, store the answer.
+
+A question with a key is charged and answered once: a repeated request gets the stored answer, and waits while another
+thread or process draws it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from geoveil.budget import leases
-from geoveil.budget.entries import Charge, Entry
-from geoveil.budget.history import Line, Postings
-from geoveil.budget.journal import Journal
-from geoveil.budget.prices import price
-from geoveil.budget.reading import line_at, postings_of
-from geoveil.budget.storable import digest, unknown
+from geoveil.budget.accounts import price, unknown_subject
+from geoveil.budget.entries import (
+    Charge,
+    Entry,
+    Line,
+    Postings,
+    digest,
+    key_digest,
+    parameters_text,
+    subject_names,
+    text,
+)
+from geoveil.budget.journal import Book, Journal, line_at, postings_of
 from geoveil.budget.stores import Row, Transaction
+from geoveil.budget.threads import Batching, Waiting, uninterrupted
 from geoveil.errors import (
     BudgetError,
     BudgetExceeded,
+    GeoveilError,
     IncompatibleGuarantees,
     InvalidInput,
     InvalidParameter,
+    LedgerError,
     LedgerTampered,
+    LedgerTimeout,
 )
 from geoveil.privacy import Guarantee, exact
 from geoveil.privacy.exact import written
+from geoveil.processes import this_process
 
-__all__ = ["ChargeRequest", "settle"]
+if TYPE_CHECKING:
+    from geoveil.budget.ledger import Ledger
 
+__all__ = ["Charges", "forget"]
+
+#: Longest pause in seconds between two checks whether another process has stored an answer.
+_LONGEST_PAUSE = 0.5
 _ANSWERS = "SELECT key, number, owner, stored, content, forgotten FROM geoveil_answers WHERE key"
 _ATTEMPT = "INSERT INTO geoveil_answers (number, key, owner) VALUES (?, ?, ?)"
 
 
 @dataclass(eq=False)
-class ChargeRequest:
-    """A request to charge the accounts of subjects for a release.
-
-    Parameters
-    ----------
-    names : list of str
-        The subjects.
-    cost : CGP or GP
-        The release's guarantee for each subject.
-    query, parameters, release : str
-        The question, its parameters and the id of the release, for the history.
-    key : str, optional
-        Digest of the question's key.
-    shown : str
-        The key itself, for messages.
-    skips : bool
-        Whether subjects without enough budget are skipped.
-    charge : Charge, optional
-        The charge of an earlier transaction, which may not have been committed: it is looked up before the request is
-        charged again.
-    """
+class _Request(Waiting[Charge]):
+    """A request to charge the accounts of subjects for a release; `Charges.charge` explains its fields."""
 
     names: list[str]
     cost: Guarantee
     query: str
     parameters: str
     release: str
+    #: Digest of the question's key, and the key itself for messages.
     key: str | None
     shown: str
-    skips: bool
-    charge: Charge | None = None
+    skip: bool
+    #: The charge of an earlier transaction, which may not have been committed: it is looked up before the request is
+    #: charged again.
+    charge: Charge | None = field(default=None, init=False)
 
 
-def settle(
-    transaction: Transaction, journal: Journal, requests: Sequence[ChargeRequest]
+class Charges:
+    """Charges the accounts of a ledger for releases, and stores answers.
+
+    Parameters
+    ----------
+    book : Book
+        The tables of the ledger.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        #: Called with None when a charge begins, and with the charge when it has been made.
+        self.watch: Callable[[Charge | None], None] = lambda charge: None
+        #: One queue for each process: a fork copies the queue of the parent's threads, but not the threads.
+        self._batchings: dict[tuple[int, bytes], Batching[_Request, Charge]] = {}
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Charges:
+        """Return the charges of a ledger."""
+        return ledger._charges
+
+    def charge(
+        self,
+        subjects: Sequence[str],
+        cost: Guarantee,
+        *,
+        query: str,
+        parameters: Mapping[str, object] | None = None,
+        release: str = "",
+        key: str | None = None,
+        skip: bool = False,
+    ) -> Charge:
+        """Charge the accounts of all subjects for a release, in one transaction: all of them or none.
+
+        A charge pays for one attempt to draw the release. If the attempt ends without `store`, for whatever reason,
+        the charge is spent.
+
+        Parameters
+        ----------
+        subjects : sequence of str
+            Names of the subjects.
+        cost : CGP or GP
+            The release's guarantee for each subject.
+        query, parameters, release : optional
+            The question, its parameters and the id of the release, for the history.
+        key : str, optional
+            Identifies the question. If its release is stored, it is returned and nothing is charged. While another
+            thread or process draws it, this call waits.
+        skip : bool
+            Whether a subject with too little budget left is skipped; otherwise the charge is refused.
+        """
+        self.watch(None)
+        request = _Request(
+            time.monotonic() + self._book.store.timeout,
+            subject_names(subjects),
+            cost,
+            text("query", query),
+            parameters_text(parameters),
+            text("release", release),
+            None if key is None else key_digest(key),
+            key or "",
+            skip,
+        )
+        try:
+            charge = uninterrupted(lambda: self._charged(request))
+        except BaseException:
+            request.withdrawn = True
+            raise
+        self.watch(charge)
+        return charge
+
+    def _charged(self, request: _Request) -> Charge:
+        """Charge a request, or wait for the answer of its key and return it."""
+        batching, pause = self._batchings.setdefault(this_process(), Batching()), 0.01
+        try:
+            while (found := batching.served(request, self._commit)) is None:
+                left = request.deadline - time.monotonic()
+                if left <= 0:
+                    raise LedgerTimeout(
+                        f"Another thread or process has been drawing the answer of the key {request.shown!r} for more "
+                        f"than {self._book.store.timeout:g} s.",
+                        "Try again.",
+                        charged="nothing",
+                    )
+                leases.wait(min(pause, left))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        except BaseException:
+            # The request may have been charged. Others with its key need not wait for the answer.
+            if request.charge is not None:
+                leases.end(request.charge)
+            raise
+        if request.withdrawn and found.content is None:
+            self.abandon(found)
+        return found
+
+    def _commit(self, requests: list[_Request], deadline: float) -> list[Charge | Exception | None]:
+        """Charge a batch of requests in one transaction, and return the outcome of each."""
+        transaction = None
+        outcomes: list[Charge | Exception | None] = []
+        try:
+            names = sorted({name for request in requests for name in request.names})
+            with self._book.writing(names, deadline) as (transaction, journal):
+                outcomes = _settle(transaction, journal, requests)
+                journal.write(transaction)
+        except LedgerError as problem:
+            if transaction is None or not transaction.committing:
+                raise
+            # The charges may have been committed, and the time limit may be over: nothing is tried again.
+            return [_undone(outcome, problem) for outcome in outcomes]
+        return outcomes
+
+    def store(self, charge: Charge, content: str, *, file: str | None = None, certificate: str | None = None) -> None:
+        """Record the digest of a release before it is returned, and store the release itself if it has a key.
+
+        Parameters
+        ----------
+        charge : Charge
+            The charge that pays for it.
+        content : str
+            The release as text.
+        file, certificate : str, optional
+            The SHA-256 of the file that holds the release, and that of its certificate in canonical form.
+        """
+        digests = {"file": file, "certificate": certificate}
+        recorded = {name: each for name, each in digests.items() if each is not None}
+
+        def work() -> None:
+            try:
+                with self._book.writing() as (transaction, journal):
+                    _store(transaction, journal, charge, content, recorded)
+                    journal.write(transaction)
+            finally:
+                leases.end(charge)
+
+        try:
+            uninterrupted(work)
+        except GeoveilError as problem:
+            # Whatever the store says of this transaction, the charge was committed before.
+            problem.charged = "spent" if charge.content is None else "nothing"
+            raise
+
+    def holding(self, charge: Charge) -> AbstractContextManager[None]:
+        """Extend the lease of an attempt from time to time while a block draws, so that other machines wait."""
+        return nullcontext() if charge.key is None else leases.renewing(lambda: self._renew(charge))
+
+    def _renew(self, charge: Charge) -> None:
+        # If this fails, the lease lasts until it expires. One that has expired and was taken over has no row any more.
+        with suppress(LedgerError), self._book.store.transaction() as transaction:
+            ((now,),) = transaction.rows(f"SELECT {transaction.clock}")
+            transaction.write(
+                "UPDATE geoveil_answers SET owner = ? WHERE number = ? AND stored IS NULL",
+                (leases.owner_of(charge.token, now), charge.entry.number),
+            )
+
+    def abandon(self, charge: Charge) -> None:
+        """End an attempt without an answer: its charge is spent, and others no longer wait for it."""
+
+        def work() -> None:
+            leases.end(charge)
+            if charge.key is None or charge.process != this_process():
+                return
+            # If this fails, others notice by the lease that nobody draws.
+            with suppress(LedgerError), self._book.store.transaction() as transaction:
+                transaction.write(
+                    "DELETE FROM geoveil_answers WHERE number = ? AND stored IS NULL", (charge.entry.number,)
+                )
+
+        uninterrupted(work)
+
+    def is_stored(self, key: str) -> bool:
+        """Tell whether the release of a key is stored, so that asking again costs nothing."""
+        kept, digested = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL", key_digest(key)
+        return bool(self._book.read(lambda transaction: transaction.rows(kept, (digested,))))
+
+    def recorded_file(self, release: str) -> str | None:
+        """Return the SHA-256 of the file that was written as a release, given by its id; None if it was no file."""
+        sql, identity = "SELECT parameters FROM geoveil_history WHERE event = 'store' AND release = ?", release
+        found = self._book.read(lambda transaction: transaction.rows(sql, (text("release", identity),)))
+        recorded = [json.loads(parameters) for (parameters,) in found]
+        return next((str(each["file"]) for each in recorded if "file" in each), None)
+
+
+def _undone(outcome: Charge | Exception | None, problem: LedgerError) -> Charge | Exception | None:
+    """Return the outcome of a request whose transaction had a problem while or after it was committed."""
+    if not isinstance(outcome, Charge):
+        return outcome
+    if outcome.content is None:
+        return problem
+    return type(problem)(problem.problem, problem.remedy, charged="nothing")
+
+
+def _settle(
+    transaction: Transaction, journal: Journal, requests: Sequence[_Request]
 ) -> list[Charge | Exception | None]:
     """Return one outcome per request: its charge, new or stored; an error; or None while its answer is being drawn."""
     keys = sorted({request.key for request in requests if request.key is not None})
     found: dict[str, Row] = {}
     if keys:
         condition, parameters = transaction.among(keys)
-        rows = transaction.rows(f"{_ANSWERS} {condition}", parameters)
-        found = {key: tuple(row) for key, *row in rows}
+        found = {key: tuple(row) for key, *row in transaction.rows(f"{_ANSWERS} {condition}", parameters)}
     taken: set[str] = set()
     outcomes: list[Charge | Exception | None] = []
     for request in requests:
@@ -94,7 +293,7 @@ def settle(
     return outcomes
 
 
-def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, known: Row | None) -> Charge | None:
+def _answer(transaction: Transaction, journal: Journal, request: _Request, known: Row | None) -> Charge | None:
     """Return a request's stored answer or its charge, or None while its answer is being drawn."""
     if request.charge is not None:
         made = transaction.rows("SELECT owner FROM geoveil_answers WHERE number = ?", (request.charge.entry.number,))
@@ -108,10 +307,10 @@ def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, 
         transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
         return _charge(transaction, journal, request)
     line, postings = line_at(transaction, number), postings_of(transaction, number)
-    if not line or line["key"] != request.key:
+    if line is None or line.key != request.key:
         raise LedgerTampered(f"Entry {number} is not the charge that was made with this key.", charged="nothing")
     if not _is_same(request, line, postings):
-        remedy = f"It was used for {line['query']} about {postings[0][0]!r}. Use another one."
+        remedy = f"It was used for {line.query} about {postings[0][0]!r}. Use another one."
         raise InvalidParameter("key", request.shown, "a different one for each question", remedy)
     if stored is None:
         return None
@@ -122,47 +321,47 @@ def _answer(transaction: Transaction, journal: Journal, request: ChargeRequest, 
         raise LedgerTampered(f"The stored answer of entry {number} was changed.", charged="nothing")
     amounts = {subject: Decimal(amount) for subject, amount in postings}
     skipped = tuple(name for name in request.names if name not in amounts)
-    return Charge(Entry(journal.ledger, number, line["hash"]), amounts, skipped, request.key, content)
+    return Charge(Entry(journal.ledger, number, line.hash), amounts, skipped, request.key, content)
 
 
-def _is_same(request: ChargeRequest, line: Line, postings: Postings) -> bool:
+def _is_same(request: _Request, line: Line, postings: Postings) -> bool:
     """Tell whether a request asks the question that an entry charged."""
     cost = request.cost
     asked = request.query, request.parameters, cost.notion, cost.metric.name, written(cost.budget)
-    charged = tuple(line[name] for name in ("query", "parameters", "notion", "metric", "amount"))
+    charged = line.query, line.parameters, line.notion, line.metric, line.amount
     return asked == charged and {subject for subject, _ in postings} <= set(request.names)
 
 
 def _is_stored(transaction: Transaction, number: int, stored: int, content: str) -> bool:
     """Tell whether an answer has the digest that was recorded when it was stored."""
     line = line_at(transaction, stored)
-    recorded = json.loads(line.get("parameters", "{}"))
     # An answer in a file has the digests of the file and its certificate beside its own.
-    same = {"charge": number, "sha256": digest(content)}.items() <= recorded.items()
-    return line.get("event") == "store" and same
+    same = {"charge": number, "sha256": digest(content)}.items()
+    return line is not None and line.event == "store" and same <= json.loads(line.parameters).items()
 
 
-def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) -> Charge:
+def _charge(transaction: Transaction, journal: Journal, request: _Request) -> Charge:
     """Charge every subject or none; if the request skips, charge those with enough budget."""
     amounts, spent, skipped = {}, {}, []
     prices: dict[tuple[str, str], Decimal] = {}
     for name in request.names:
-        if name not in journal.accounts:
-            raise unknown(name)
-        total, before = journal.accounts[name]
-        kind = total.notion, total.metric.name
-        if kind not in prices:
-            prices[kind] = price(request.cost, total).budget
-        asked = prices[kind]
-        after = exact.add(before, asked)
+        account = journal.accounts.get(name)
+        if account is None:
+            raise unknown_subject(name)
+        total = account.total
+        alike = total.notion, total.metric.name
+        if alike not in prices:
+            prices[alike] = price(request.cost, total).budget
+        asked = prices[alike]
+        after = exact.add(account.spent, asked)
         if after <= total.budget:
             amounts[name], spent[name] = asked, after
-        elif request.skips and len(request.names) > 1:
+        elif request.skip and len(request.names) > 1:
             skipped.append(name)
         else:
-            raise BudgetExceeded(asked, exact.subtract(total.budget, before), name)
+            raise BudgetExceeded(asked, account.remaining, name)
     if not amounts:
-        raise BudgetExceeded(asked, exact.subtract(total.budget, before), name)
+        raise BudgetExceeded(asked, journal.accounts[name].remaining, name)
     texts = {amount: written(amount) for amount in prices.values()}
     entry = journal.add(
         "charge",
@@ -179,3 +378,64 @@ def _charge(transaction: Transaction, journal: Journal, request: ChargeRequest) 
     leases.begin(charge)
     transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token, journal.time)))
     return charge
+
+
+def _store(
+    transaction: Transaction, journal: Journal, charge: Charge, content: str, recorded: Mapping[str, str]
+) -> None:
+    """Record the digests of an answer, and store the answer itself if its question has a key."""
+    number = charge.entry.number
+    if charge.process != this_process():
+        raise LedgerError(f"Entry {number} was charged by the parent of this forked process.", "Ask again here.")
+    line = line_at(transaction, number)
+    if line is None or line.hash != charge.entry.hash:
+        raise LedgerTampered(f"The charge of entry {number} is missing from the ledger.")
+    attempt = transaction.rows("SELECT stored FROM geoveil_answers WHERE number = ?", (number,))
+    if attempt != [(None,)]:
+        raise _refused(transaction, charge, is_stored=bool(attempt))
+    parameters = json.dumps({"charge": number, "sha256": digest(content), **recorded})
+    entry = journal.add("store", parameters=parameters, query=line.query, release=line.release, key=line.key)
+    transaction.write(
+        "UPDATE geoveil_answers SET stored = ?, content = ? WHERE number = ?",
+        (entry.number, None if charge.key is None else content, number),
+    )
+
+
+def _refused(transaction: Transaction, charge: Charge, *, is_stored: bool) -> LedgerError:
+    """Return the error for an attempt that was answered, was abandoned, or was taken over by another process."""
+    number, again = charge.entry.number, "Ask again with the same key or label"
+    if is_stored:
+        problem = f"An answer was already stored for entry {number}."
+        remedy = "Ask again, which is charged again." if charge.key is None else f"{again}: it is returned for free."
+        return LedgerError(problem, remedy)
+    others = "SELECT stored FROM geoveil_answers WHERE key = ?"
+    found = [] if charge.key is None else transaction.rows(others, (charge.key,))
+    if not found:
+        return LedgerError(f"The attempt of entry {number} has ended.", "Ask again, which is charged again.")
+    problem = f"The lease of entry {number} expired, and another process was charged for the same question."
+    if found[0][0] is None:
+        return LedgerError(problem, f"{again}: you get the answer that it draws, for free unless it fails.")
+    return LedgerError(problem, f"{again}: you get the answer that it has stored, for free.")
+
+
+def forget(transaction: Transaction, journal: Journal, releases: set[str], before: datetime | None) -> int:
+    """Delete the stored answers of these releases, and of all charged before a time; return the number deleted."""
+    kept = transaction.rows(
+        "SELECT number, time, query, release, key FROM geoveil_history WHERE number IN "
+        "(SELECT number FROM geoveil_answers WHERE content IS NOT NULL) ORDER BY number"
+    )
+    chosen = [
+        (number, query, release, key)
+        for number, time, query, release, key in kept
+        if release in releases or (before is not None and datetime.fromisoformat(time) < before)
+    ]
+    for missing in releases - {release for _, _, release, _ in chosen}:
+        raise InvalidParameter("release", missing, "the id of a stored answer", "The certificate has the id.")
+    deleted = []
+    for number, query, release, key in chosen:
+        parameters = json.dumps({"charge": number})
+        entry = journal.add("forget", parameters=parameters, query=query, release=release, key=key)
+        deleted.append((entry.number, number))
+    transaction.write("UPDATE geoveil_answers SET content = NULL, forgotten = ? WHERE number = ?", *deleted)
+    journal.write(transaction)
+    return len(chosen)

@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import Any, Literal, Self
+from typing import Any, Self, TypedDict
 
 from geoveil import checks
-from geoveil.budget import leases, stored_answers, totals
-from geoveil.budget.batching import Batching, Waiting
-from geoveil.budget.chain import secret_of
-from geoveil.budget.charges import ChargeRequest, settle
-from geoveil.budget.entries import Charge, Entry
-from geoveil.budget.history import Replay
-from geoveil.budget.interruptions import uninterrupted
-from geoveil.budget.journal import Journal, begin_ledger, ledger_id
-from geoveil.budget.reading import all_accounts, all_answers, lines_after, read_accounts, statement
-from geoveil.budget.storable import key_digest, parameters_text, subject_name, text, unknown
+from geoveil.budget.accounts import Account, unknown_subject
+from geoveil.budget.charges import Charges, forget
+from geoveil.budget.entries import WRITE_OFF, Entry, secret_of, subject_name, subject_names, text
+from geoveil.budget.history import Replay, lines_after
+from geoveil.budget.journal import ACCOUNT_ROWS, Book, Journal, accounts_among, accounts_of
 from geoveil.budget.stores import Store, Transaction, open_store
-from geoveil.budget.witness import Head, Memory, Witness, check_heads, head_questions
+from geoveil.budget.threads import uninterrupted
+from geoveil.budget.witness import Witness
 from geoveil.cards import Card, Rows
-from geoveil.errors import GeoveilError, InvalidParameter, LedgerError, LedgerTimeout, Message
-from geoveil.privacy import CGP, GP, Certificate, Guarantee, as_metric, exact, promise, protected_metric
-from geoveil.privacy.exact import Number
-from geoveil.processes import this_process
+from geoveil.errors import InvalidParameter, LedgerError, Message
+from geoveil.privacy import CGP, GP, Certificate, as_metric, promise, protected_metric
+from geoveil.privacy.exact import Number, written
 from geoveil.wording import protected
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "StatementLine"]
 
-#: Longest pause in seconds between two checks whether another process has stored an answer.
-_LONGEST_PAUSE = 0.5
 #: Longest wait in seconds for the card that a prompt or a notebook shows.
 _LONGEST_LOOK = 3.0
 
 
+class StatementLine(TypedDict):
+    """An entry about one subject, with the amount charged or the total set."""
+
+    subject: str
+    number: int
+    time: str
+    event: str
+    query: str
+    parameters: str
+    release: str
+    key: str
+    hash: str
+    notion: str
+    metric: str
+    amount: str
+
+
 class Ledger(Card):
     """A persistent ledger: the budget of each subject, and the history of all charges.
+
+    Sessions charge it: `gv.Locations(...).session(ledger=ledger, subject="ann")`.
 
     Parameters
     ----------
@@ -61,11 +70,12 @@ class Ledger(Card):
     --------
     >>> ledger = gv.Ledger(folder / "budget.db")
     >>> entry = ledger.create("ann", rho=1e-4)
-    >>> charge = ledger.charge(["ann"], gv.CGP(rho=4e-5), query="points")
-    >>> ledger.spent("ann"), ledger.remaining("ann")
+    >>> mean = gv.Locations(homes, area=bay).session(ledger=ledger, subject="ann").mean(rho=4e-5)
+    >>> account = ledger.account("ann")
+    >>> account.spent, account.remaining
     (Decimal('0.00004'), Decimal('0.00006'))
     >>> ledger.verify()
-    2
+    3
     """
 
     def __init__(
@@ -77,21 +87,13 @@ class Ledger(Card):
         timeout: float = 60.0,
     ) -> None:
         checks.positive("timeout", timeout, remedy="Give a number of seconds.")
-        self._store = self._open(place, timeout)
-        self._timeout = timeout
-        self._secret = secret_of(key)
-        self._memory = Memory(Witness.of(witness, timeout))
-        #: One queue for each process: a fork copies the queue of the parent's threads, but not the threads.
-        self._batchings: dict[tuple[int, bytes], Batching[ChargeRequest, Charge]] = {}
-        with self._store.reading() as transaction:
-            known = ledger_id(transaction, self._secret)
-            self._remember(transaction)
-        if known is None:
-            with self._store.transaction() as transaction:
-                known = begin_ledger(transaction, self._secret)
-        self.id = known
-        if self._memory.witness is not None:
-            self._memory.witness.check_apart(known)
+        self._book = Book(self._open(place, timeout), secret_of(key), Witness.of(witness, timeout))
+        self._charges = Charges(self._book)
+        self.id = self._book.id
+
+    def _open(self, place: str | os.PathLike[str], timeout: float) -> Store[Any]:
+        """Return the store of the ledger; a copy in the making has another one."""
+        return open_store(place, timeout)
 
     def create(
         self,
@@ -126,227 +128,144 @@ class Ledger(Card):
         --------
         >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.create("eve", rho=1e-3).number
+        >>> ledger.create("eve", rho=1e-3, protect="1 day").number
         2
-        >>> ledger.subjects()
-        ['ann', 'bob', 'eve']
-        >>> _ = ledger.create("dan", rho=1e-3, protect="1 day")
-        >>> ledger.total("dan")
-        CGP(rho=0.001, metric='1 day')
+        >>> [*ledger.accounts()], ledger.account("eve").total
+        (['ann', 'bob', 'eve'], CGP(rho=0.001, metric='1 day'))
         """
-        total, names = promise(hide, rho, epsilon, protected_metric(protect)), _names(subjects)
-        if new is not None and not new.strip():
-            raise InvalidParameter("new", new, "a text", "It is recorded: state who says so, and why.")
-        why = None if new is None else text("new", new)
-        with self._writing(names) as (transaction, journal):
-            return totals.open_accounts(transaction, journal, names, total, new=why)
+        total, names = promise(hide, rho, epsilon, protected_metric(protect)), subject_names(subjects)
+        why = "" if new is None else _reason("new", new, "state who says so, and why.")
+        stated = total.notion, total.metric.name, written(total.budget)
 
-    def charge(
-        self,
-        subjects: Sequence[str],
-        cost: Guarantee,
-        *,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        release: str = "",
-        key: str | None = None,
-        short: Literal["refuse", "skip"] = "refuse",
-    ) -> Charge:
-        """Charge the accounts of all subjects for a release, in one transaction: all of them or none.
+        def work(transaction: Transaction, journal: Journal) -> Entry:
+            for name in journal.accounts:
+                remedy = Message("Use {ledger.lower} to change its total, or another name.")
+                raise InvalidParameter("subject", name, "a subject without an account", remedy)
+            written_off = f"SELECT 1 FROM geoveil_history WHERE event = '{WRITE_OFF}' LIMIT 1"
+            if new is None and transaction.rows(written_off):
+                raise LedgerError(
+                    f"{names[0]!r} may have had an account here and have spent it: the ledger was restored with a "
+                    "write-off, and accounts that were opened after the backup are missing.",
+                    Message("If it never had one, say who knows it, and why, with {new:REASON}."),
+                )
+            entry = journal.add("create", total, [(name, stated[-1]) for name in names], query=why)
+            journal.write(transaction)
+            columns = ("subject", "notion", "metric", "total", "spent")
+            transaction.insert("geoveil_accounts", columns, [(name, *stated, "0") for name in names])
+            return entry
 
-        A charge pays for one attempt to draw the release. If the attempt ends without `store`, for whatever reason,
-        the charge is spent.
+        return self._book.write(work, names)
 
-        Parameters
-        ----------
-        subjects : sequence of str
-            Names of the subjects.
-        cost : CGP or GP
-            The release's guarantee for each subject.
-        query, parameters, release : optional
-            The question, its parameters and the id of the release, for the history.
-        key : str, optional
-            Identifies the question. If its release is stored, it is returned and nothing is charged. While another
-            thread or process draws it, this call waits.
-        short : {"refuse", "skip"}
-            Whether the charge is refused if a subject has too little budget left, or the subject is skipped.
-
-        Returns
-        -------
-        Charge
-            The charge, with the stored release if there is one.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.charge(["ann", "bob"], gv.CGP(rho=4e-4), query="mean").amounts
-        {'ann': Decimal('0.0004'), 'bob': Decimal('0.0004')}
-        >>> ledger.remaining("bob")
-        Decimal('0.0006')
-        """
-        deadline = time.monotonic() + self._timeout
-        if short not in ("refuse", "skip"):
-            raise InvalidParameter("short", short, "'refuse' or 'skip'", "Leave it out to charge all or none.")
-        request = ChargeRequest(
-            _names(subjects),
-            cost,
-            text("query", query),
-            parameters_text(parameters),
-            text("release", release),
-            None if key is None else key_digest(key),
-            key or "",
-            short == "skip",
-        )
-        waiting: Waiting[ChargeRequest, Charge] = Waiting(request, deadline)
-        try:
-            return uninterrupted(lambda: self._charged(waiting))
-        except BaseException:
-            waiting.withdrawn = True
-            raise
-
-    def _charged(self, waiting: Waiting[ChargeRequest, Charge]) -> Charge:
-        """Charge a request, or wait for the answer of its key and return it."""
-        batching, pause = self._batchings.setdefault(this_process(), Batching()), 0.01
-        request, deadline = waiting.request, waiting.deadline
-        try:
-            while (found := batching.served(waiting, self._commit)) is None:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise LedgerTimeout(
-                        f"Another thread or process has been drawing the answer of the key {request.shown!r} for more "
-                        f"than {self._timeout:g} s.",
-                        "Try again.",
-                        charged="nothing",
-                    )
-                leases.wait(min(pause, left))
-                pause = min(2 * pause, _LONGEST_PAUSE)
-        except BaseException:
-            # The request may have been charged. Others with its key need not wait for the answer.
-            if request.charge is not None:
-                leases.end(request.charge)
-            raise
-        if waiting.withdrawn and found.content is None:
-            self.abandon(found)
-        return found
-
-    def _commit(self, requests: list[ChargeRequest], deadline: float) -> list[Charge | Exception | None]:
-        """Charge a batch of requests in one transaction, and return the outcome of each."""
-        transaction = None
-        outcomes: list[Charge | Exception | None] = []
-        try:
-            names = sorted({name for request in requests for name in request.names})
-            with self._writing(names, deadline) as (transaction, journal):
-                outcomes = settle(transaction, journal, requests)
-                journal.write(transaction)
-        except LedgerError as problem:
-            if transaction is None or not transaction.committing:
-                raise
-            # The charges may have been committed, and the time limit may be over: nothing is tried again.
-            return [_undone(outcome, problem) for outcome in outcomes]
-        return outcomes
-
-    def store(self, charge: Charge, content: str, *, file: str | None = None, certificate: str | None = None) -> None:
-        """Record the digest of a release before it is returned, and store the release itself if it has a key.
-
-        Parameters
-        ----------
-        charge : Charge
-            The charge that pays for it.
-        content : str
-            The release as text.
-        file, certificate : str, optional
-            The SHA-256 of the file that holds the release, and that of its certificate in canonical form. `verify`
-            knows both again.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
-        >>> ledger.store(charge, "the answer")
-        >>> ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May").content
-        'the answer'
-        """
-        try:
-            given = {"file": file, "certificate": certificate}
-            written = {name: digest for name, digest in given.items() if digest is not None}
-            uninterrupted(lambda: self._stored(charge, content, written))
-        except GeoveilError as problem:
-            # Whatever the store says of this transaction, the charge was committed before.
-            problem.charged = "spent" if charge.content is None else "nothing"
-            raise
-
-    def _stored(self, charge: Charge, content: str, written: Mapping[str, str]) -> None:
-        try:
-            with self._writing() as (transaction, journal):
-                stored_answers.store(transaction, journal, charge, content, written)
-                journal.write(transaction)
-        finally:
-            leases.end(charge)
-
-    def holding(self, charge: Charge) -> AbstractContextManager[None]:
-        """Extend the lease of an attempt from time to time while a block draws, so that other machines go on waiting.
+    def account(self, subject: str) -> Account:
+        """Return the account of a subject: its total, the amount spent and the amount that is left.
 
         Examples
         --------
         >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", rho=1e-3)
-        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
-        >>> with ledger.holding(charge):
-        ...     answer = "took an hour"
-        >>> ledger.store(charge, answer)
+        >>> ledger.account("ann").remaining
+        Decimal('0.001')
         """
-        return nullcontext() if charge.key is None else leases.renewing(lambda: self._renew(charge))
+        return self.accounts([subject])[subject]
 
-    def _renew(self, charge: Charge) -> None:
-        # If this fails, the lease lasts until it expires. One that has expired and was taken over has no row any more.
-        with suppress(LedgerError), self._store.transaction() as transaction:
-            ((now,),) = transaction.rows(f"SELECT {transaction.clock}")
-            transaction.write(
-                "UPDATE geoveil_answers SET owner = ? WHERE number = ? AND stored IS NULL",
-                (leases.owner_of(charge.token, now), charge.entry.number),
-            )
-
-    def abandon(self, charge: Charge) -> None:
-        """End an attempt without an answer: its charge is spent, and others no longer wait for it.
+    def accounts(self, subjects: Sequence[str] | None = None) -> dict[str, Account]:
+        """Return the accounts of these subjects, or all accounts sorted by name, at one moment.
 
         Examples
         --------
         >>> ledger = gv.Ledger(folder / "budget.db")
         >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
-        >>> ledger.abandon(charge)
-        >>> ledger.spent("ann"), ledger.is_stored("mean of May")
-        (Decimal('0.0001'), False)
+        >>> [(name, account.spent) for name, account in ledger.accounts().items()]
+        [('ann', Decimal('0')), ('bob', Decimal('0'))]
         """
-        uninterrupted(lambda: self._abandoned(charge))
+        if subjects is None:
+            return self._book.read(lambda of: accounts_of(of.rows(f"{ACCOUNT_ROWS} ORDER BY subject")))
+        names = [subject_name(subject) for subject in subjects]
+        found = self._book.read(lambda of: accounts_of(of.rows(*accounts_among(of, names))))
+        for name in names:
+            if name not in found:
+                raise unknown_subject(name)
+        return {name: found[name] for name in names}
 
-    def _abandoned(self, charge: Charge) -> None:
-        leases.end(charge)
-        if charge.key is None or charge.process != this_process():
-            return
-        # If this fails, others notice by the lease that nobody draws.
-        with suppress(LedgerError), self._store.transaction() as transaction:
-            transaction.write(
-                "DELETE FROM geoveil_answers WHERE number = ? AND stored IS NULL", (charge.entry.number,)
-            )
-
-    def is_stored(self, key: str) -> bool:
-        """Tell whether the release of a key is stored, so that asking again costs nothing.
+    def statement(self, subject: str) -> list[StatementLine]:
+        """Return the history of an account: time, question, parameters and cost of each entry.
 
         Examples
         --------
         >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
-        >>> ledger.store(charge, "the answer")
-        >>> ledger.is_stored("mean of May"), ledger.is_stored("mean of June")
-        (True, False)
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> _ = gv.Locations(homes, area=bay).session(ledger=ledger, subject="ann").mean(rho=4e-4)
+        >>> [(line["event"], line["query"], line["amount"]) for line in ledger.statement("ann")]
+        [('create', '', '0.001'), ('charge', 'mean', '0.0004')]
         """
-        with self._reading() as transaction:
-            kept = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL"
-            return bool(transaction.rows(kept, (key_digest(key),)))
+        columns = (
+            *("posting.subject", "line.number", "line.time", "line.event", "line.query", "line.parameters"),
+            *("line.release", "line.key", "line.hash", "account.notion", "account.metric", "posting.amount"),
+        )
+        question = (
+            f"SELECT {', '.join(columns)} FROM geoveil_postings AS posting "
+            "JOIN geoveil_history AS line ON line.number = posting.number "
+            "JOIN geoveil_accounts AS account ON account.subject = posting.subject "
+            "WHERE posting.subject = ? ORDER BY posting.number"
+        )
+        name = subject_name(subject)
+        rows = self._book.read(lambda transaction: transaction.rows(question, (name,)))
+        fields = [column.partition(".")[2] for column in columns]
+        return [StatementLine(**dict(zip(fields, row, strict=True))) for row in rows]  # type: ignore[typeddict-item]
+
+    def lower(self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None) -> Entry:
+        """Set a smaller total. The amount spent does not change, even if it exceeds the new total.
+
+        Examples
+        --------
+        >>> ledger = gv.Ledger(folder / "budget.db")
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> _ = ledger.lower("ann", rho=5e-4)
+        >>> ledger.account("ann").remaining
+        Decimal('0.0005')
+        """
+        return self._set_total(subject, rho, epsilon, reason=None)
+
+    def override(
+        self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None, reason: str
+    ) -> Entry:
+        """Set a larger total, which breaks the promise of the old one; the history keeps the reason forever.
+
+        Examples
+        --------
+        >>> ledger = gv.Ledger(folder / "budget.db")
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> _ = ledger.override("ann", rho=2e-3, reason="Agreed with Ann on 5 May 2026")
+        >>> ledger.account("ann").remaining
+        Decimal('0.002')
+        """
+        return self._set_total(subject, rho, epsilon, reason=_reason("reason", reason, "state who decided, and why."))
+
+    def _set_total(
+        self, subject: str, rho: Number | CGP | None, epsilon: Number | GP | None, *, reason: str | None
+    ) -> Entry:
+        """Set the total of an account; only a change with a reason may raise it."""
+        name = subject_name(subject)
+
+        def work(transaction: Transaction, journal: Journal) -> Entry:
+            if name not in journal.accounts:
+                raise unknown_subject(name)
+            before = journal.accounts[name].total
+            total = promise(None, rho, epsilon, before.metric)
+            if type(total) is not type(before):
+                allowed = Message(f"{{{before.symbol}}} under {before.metric}, like the account")
+                remedy = Message(f"Give {{{before.symbol}}} without a metric.")
+                raise InvalidParameter("rho, epsilon", (rho, epsilon), allowed, remedy)
+            if reason is None and total.budget > before.budget:
+                remedy = Message("A promised total may only be lowered; {ledger.override} raises it, on record.")
+                raise InvalidParameter(total.symbol, str(total.budget), f"at most {before.budget}", remedy)
+            event, amount = "lower" if reason is None else "override", written(total.budget)
+            entry = journal.add(event, total, [(name, amount)], query=reason or "")
+            journal.write(transaction)
+            transaction.update_accounts("total", [(amount, name)])
+            return entry
+
+        return self._book.write(work, [name])
 
     def forget(self, *releases: str, before: datetime | None = None) -> int:
         """Delete stored answers. Their charges and digests are kept, and their keys cannot be used again.
@@ -366,152 +285,16 @@ class Ledger(Card):
         Examples
         --------
         >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> from datetime import UTC, datetime
-        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="mean", key="mean of May")
-        >>> ledger.store(charge, "the answer")
-        >>> ledger.forget(before=datetime(2100, 1, 1, tzinfo=UTC))
+        >>> _ = ledger.create("ann", rho=1e-3)
+        >>> session = gv.Locations(homes, area=bay).session(ledger=ledger, subject="ann")
+        >>> mean = session.mean(rho=1e-4, key="mean of May")
+        >>> ledger.forget(mean.id)
         1
-        >>> ledger.is_stored("mean of May")
-        False
         """
         wanted = {text("release", release) for release in releases}
         if before is not None and before.tzinfo is None:
             raise InvalidParameter("before", before, "a time with a time zone", "Use datetime.now(UTC), or tzinfo=.")
-        with self._writing() as (transaction, journal):
-            count = stored_answers.forget(transaction, journal, wanted, before)
-            journal.write(transaction)
-        return count
-
-    def total(self, subject: str) -> Guarantee:
-        """Return the total of an account.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.total("ann")
-        CGP(rho=0.001)
-        """
-        return self._account(subject)[0]
-
-    def accounts(self, subjects: Sequence[str]) -> dict[str, tuple[Guarantee, Decimal]]:
-        """Return the total and the spent amount of each of these accounts.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.accounts(["ann"])
-        {'ann': (CGP(rho=0.001), Decimal('0'))}
-        """
-        names = [subject_name(subject) for subject in subjects]
-        with self._reading() as transaction:
-            accounts = read_accounts(transaction, names)
-        for name in names:
-            if name not in accounts:
-                raise unknown(name)
-        return {name: accounts[name] for name in names}
-
-    def balances(self, subjects: Sequence[str]) -> dict[str, Decimal]:
-        """Return the exact amount that is left of each of these accounts.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.balances(["ann", "bob"])
-        {'ann': Decimal('0.001'), 'bob': Decimal('0.001')}
-        """
-        found = self.accounts(subjects)
-        return {name: exact.subtract(total.budget, spent) for name, (total, spent) in found.items()}
-
-    def spent(self, subject: str) -> Decimal:
-        """Return the amount charged to an account.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.spent("ann")
-        Decimal('0')
-        """
-        return self._account(subject)[1]
-
-    def remaining(self, subject: str) -> Decimal:
-        """Return the exact amount that is left of an account.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> _ = ledger.charge(["ann"], gv.CGP(rho=4e-4), query="mean")
-        >>> ledger.remaining("ann")
-        Decimal('0.0006')
-        """
-        total, spent = self._account(subject)
-        return exact.subtract(total.budget, spent)
-
-    def subjects(self) -> list[str]:
-        """Return the names of all subjects with an account, sorted.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> ledger.subjects()
-        ['ann', 'bob']
-        """
-        with self._reading() as transaction:
-            return [name for (name,) in transaction.rows("SELECT subject FROM geoveil_accounts ORDER BY subject")]
-
-    def statement(self, subject: str) -> list[dict[str, Any]]:
-        """Return the history of an account: time, question, parameters and cost of each entry.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> _ = ledger.charge(["ann"], gv.CGP(rho=4e-4), query="mean")
-        >>> [(line["event"], line["query"], line["amount"]) for line in ledger.statement("ann")]
-        [('create', '', '0.001'), ('charge', 'mean', '0.0004')]
-        """
-        with self._reading() as transaction:
-            return statement(transaction, subject_name(subject))
-
-    def lower(self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None) -> Entry:
-        """Set a smaller total. The amount spent does not change, even if it exceeds the new total.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> _ = ledger.lower("ann", rho=5e-4)
-        >>> ledger.remaining("ann")
-        Decimal('0.0005')
-        """
-        name = subject_name(subject)
-        with self._writing([name]) as (transaction, journal):
-            return totals.change_total(transaction, journal, name, rho, epsilon, reason=None)
-
-    def override(
-        self, subject: str, *, rho: Number | CGP | None = None, epsilon: Number | GP | None = None, reason: str
-    ) -> Entry:
-        """Set a larger total, which breaks the promise of the old one; the history keeps the reason forever.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
-        >>> _ = ledger.override("ann", rho=2e-3, reason="Agreed with Ann on 5 May 2026")
-        >>> ledger.remaining("ann")
-        Decimal('0.002')
-        """
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidParameter("reason", reason, "a text", "It is recorded: state who decided, and why.")
-        name, why = subject_name(subject), text("reason", reason)
-        with self._writing([name]) as (transaction, journal):
-            return totals.change_total(transaction, journal, name, rho, epsilon, reason=why)
+        return self._book.write(lambda transaction, journal: forget(transaction, journal, wanted, before))
 
     def verify(self, certificates: Iterable[Certificate] = ()) -> int:
         """Replay the history, and check its hash chain, its rules, the accounts, stored answers and certificates.
@@ -540,37 +323,18 @@ class Ledger(Card):
         >>> ledger.verify([release.certificate()])
         3
         """
-        replay = Replay(self.id, self._secret, certificates)
-        page = True
-        while page:
+        replay = Replay(self.id, self._book.secret, certificates)
+
+        def page() -> bool:
             # In short transactions, so that others can charge meanwhile: existing entries do not change.
-            with self._store.reading() as transaction:
+            with self._book.store.reading() as transaction:
                 lines = lines_after(transaction, replay.number)
-            page = replay.lines(lines)
-        with self._reading() as transaction:
-            while replay.lines(lines_after(transaction, replay.number)):
-                pass
-            ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
-            ((posted,),) = transaction.rows("SELECT COUNT(*) FROM geoveil_postings")
-            replay.finish((number, hashed, posted), all_accounts(transaction), all_answers(transaction))
+            return replay.lines(lines)
+
+        while uninterrupted(page):
+            pass
+        self._book.read(replay.finish)
         return replay.number
-
-    def recorded_file(self, release: str) -> str | None:
-        """Return the SHA-256 of the file that was written as a release, given by its id; None if it was no file.
-
-        Examples
-        --------
-        >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", rho=1e-3)
-        >>> charge = ledger.charge(["ann"], gv.CGP(rho=1e-4), query="points", release="a1")
-        >>> ledger.store(charge, "in a file", file="5f70bf18a08660e5")
-        >>> ledger.recorded_file("a1")
-        '5f70bf18a08660e5'
-        """
-        with self._reading() as transaction:
-            sql = "SELECT parameters FROM geoveil_history WHERE event = 'store' AND release = ?"
-            found = [json.loads(parameters) for (parameters,) in transaction.rows(sql, (text("release", release),))]
-        return next((str(told["file"]) for told in found if "file" in told), None)
 
     def backup(self, file: str | os.PathLike[str]) -> int:
         """Copy the ledger, also while it is in use, into a file that can be read and restored but not charged.
@@ -636,7 +400,7 @@ class Ledger(Card):
         ...     _ = ledger.create("ann", rho=1e-3)
         ...     _ = ledger.backup(folder / "backup.db")
         >>> restored = gv.Ledger.restore(folder / "backup.db", folder / "again.db", witness=folder / "witness.db")
-        >>> restored.remaining("ann")
+        >>> restored.account("ann").remaining
         Decimal('0.001')
         """
         from geoveil.budget.backup import restore
@@ -653,10 +417,9 @@ class Ledger(Card):
         >>> ledger.testify()
         1
         """
-        if self._memory.witness is None:
+        if self._book.memory.witness is None:
             raise InvalidParameter("witness", None, "a file or a database", Message("Open the ledger with {witness}."))
-        with self._writing() as (_, journal):
-            return journal.number
+        return self._book.write(lambda transaction, journal: journal.number)
 
     def close(self) -> None:
         """Close the connection, which is opened again when needed.
@@ -664,31 +427,11 @@ class Ledger(Card):
         Examples
         --------
         >>> ledger = gv.Ledger(folder / "budget.db")
-        >>> _ = ledger.create("ann", "bob", rho=1e-3)
         >>> ledger.close()
-        >>> ledger.spent("ann")
-        Decimal('0')
+        >>> ledger.accounts()
+        {}
         """
-        self._store.close()
-        if self._memory.witness is not None:
-            self._memory.witness.close()
-
-    def _card(self) -> tuple[str, Rows]:
-        try:
-            with self._store.reading(time.monotonic() + min(self._timeout, _LONGEST_LOOK)) as transaction:
-                counted = transaction.rows("SELECT metric, COUNT(*) FROM geoveil_accounts GROUP BY metric")
-                entries = self._remember(transaction).number
-        except LedgerError:
-            return f"Ledger in {self._store.name}", [("accounts", "cannot be read now")]
-        numbers: dict[str, int] = dict(counted)
-        rows = [
-            ("accounts", str(sum(numbers.values()))),
-            *(("protect", text) for text in [_protecting(numbers)] if text),
-            ("entries", str(entries)),
-            ("key", "none" if self._secret is None else "the history is secured by a key"),
-            ("witness", "none" if self._memory.witness is None else "a second place knows the last entry"),
-        ]
-        return f"Ledger in {self._store.name}", rows
+        uninterrupted(self._book.close)
 
     def __enter__(self) -> Self:
         return self
@@ -696,52 +439,33 @@ class Ledger(Card):
     def __exit__(self, *problem: object) -> None:
         self.close()
 
-    def _open(self, place: str | os.PathLike[str], timeout: float) -> Store[Any]:
-        """Return the store of the ledger; a copy in the making has another one."""
-        return open_store(place, timeout)
+    def _card(self) -> tuple[str, Rows]:
+        book = self._book
 
-    @contextmanager
-    def _writing(
-        self, names: Sequence[str] = (), deadline: float | None = None
-    ) -> Iterator[tuple[Transaction, Journal]]:
-        """Lock the ledger, check that it was not replaced by an old copy, and record its last entry at the end."""
-        if deadline is None:
-            deadline = time.monotonic() + self._timeout
-        heads = self._memory.heads(self.id, deadline)
-        with self._store.transaction(deadline) as transaction:
-            journal = Journal.read(transaction, self.id, self._secret, names, heads)
-            self._memory.remember(Head(journal.number, journal.hash))
-            yield transaction, journal
-        self._memory.record(self.id, journal.number, journal.hash, deadline)
+        def look() -> tuple[dict[str, int], int]:
+            with book.store.reading(time.monotonic() + min(book.store.timeout, _LONGEST_LOOK)) as transaction:
+                counted = transaction.rows("SELECT metric, COUNT(*) FROM geoveil_accounts GROUP BY metric")
+                return dict(counted), book.remember(transaction).number
 
-    @contextmanager
-    def _reading(self) -> Iterator[Transaction]:
-        """Read a snapshot of the ledger, and check that it was not replaced by an old copy, unless it is a backup."""
-        heads = [] if self._store.is_backup else self._memory.heads(self.id)
-        with self._store.reading() as transaction:
-            if heads:
-                check_heads(heads, transaction.ask(*head_questions(heads)))
-            self._remember(transaction)
-            yield transaction
-
-    def _remember(self, transaction: Transaction) -> Head:
-        """Return the last entry, and remember it: it is committed, so the ledger must have it from now on."""
-        ((number, hashed),) = transaction.rows("SELECT number, hash FROM geoveil_head")
-        head = Head(int(number), hashed)
-        self._memory.remember(head)
-        return head
-
-    def _account(self, subject: str) -> tuple[Guarantee, Decimal]:
-        return self.accounts([subject])[subject]
+        try:
+            numbers, entries = uninterrupted(look)
+        except LedgerError:
+            return f"Ledger in {book.store.name}", [("accounts", "cannot be read now")]
+        rows = [
+            ("accounts", str(sum(numbers.values()))),
+            *(("protect", each) for each in [_protecting(numbers)] if each),
+            ("entries", str(entries)),
+            ("key", "none" if book.secret is None else "the history is secured by a key"),
+            ("witness", "none" if book.memory.witness is None else "a second place knows the last entry"),
+        ]
+        return f"Ledger in {book.store.name}", rows
 
 
-def _undone(outcome: Charge | Exception | None, problem: LedgerError) -> Charge | Exception | None:
-    """Return the outcome of a request whose transaction had a problem while or after it was committed."""
-    if not isinstance(outcome, Charge):
-        return outcome
-    if outcome.content is None:
-        return problem
-    return type(problem)(problem.problem, problem.remedy, charged="nothing")
+def _reason(argument: str, value: object, remedy: str) -> str:
+    """Return a reason that the history records, or raise InvalidParameter if it is empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidParameter(argument, value, "a text", f"It is recorded: {remedy}")
+    return text(argument, value)
 
 
 def _protecting(numbers: Mapping[str, int]) -> str:
@@ -749,10 +473,3 @@ def _protecting(numbers: Mapping[str, int]) -> str:
     if not {*numbers} - {"inf"}:
         return ""
     return "; ".join(f"{protected(as_metric(name))} ({count})" for name, count in sorted(numbers.items()))
-
-
-def _names(subjects: Sequence[str]) -> list[str]:
-    names = [subject_name(subject) for subject in subjects]
-    if not names or len(set(names)) < len(names):
-        raise InvalidParameter("subjects", subjects, "at least one name, and no name twice", "Name each subject once.")
-    return names

@@ -12,8 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from geoveil.budget.schema import TABLES
-from geoveil.budget.stores import FEW, Row, Statement, Store, Transaction, left
+from geoveil.budget.stores import FEW, TABLES, Row, Statement, Store, Transaction, left
 from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
 
 __all__ = ["Postgres"]
@@ -87,19 +86,19 @@ class _PostgresTransaction(Transaction):
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
         if len(rows) <= FEW:
             return super().insert(table, columns, rows)
-        kinds = ["bigint" if isinstance(value, int) else "text" for value in rows[0]]
-        values = ", ".join(f"(row->>{at})::{kind}" for at, kind in enumerate(kinds))
+        types = ["bigint" if isinstance(value, int) else "text" for value in rows[0]]
+        values = ", ".join(f"(row->>{at})::{each}" for at, each in enumerate(types))
         self.write(
             f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM json_array_elements(?::json) AS row",
             (json.dumps(rows),),
         )
 
-    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[str, str]]) -> None:
+    def update_accounts(self, column: str, rows: Sequence[tuple[str, str]]) -> None:
         if len(rows) <= FEW:
-            return super().update(table, column, key, rows)
+            return super().update_accounts(column, rows)
         self.write(
-            f"UPDATE {table} SET {column} = new->>0 FROM json_array_elements(?::json) AS new "
-            f"WHERE {table}.{key} = new->>1",
+            f"UPDATE geoveil_accounts SET {column} = new->>0 FROM json_array_elements(?::json) AS new "
+            "WHERE subject = new->>1",
             (json.dumps(rows),),
         )
 

@@ -26,11 +26,11 @@ import stat
 import threading
 import time
 import weakref
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from geoveil.budget.schema import TABLES
-from geoveil.budget.stores import Row, Statement, Store, Transaction, left
+from geoveil.budget.stores import TABLES, Row, Statement, Store, Transaction, left
 from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 from geoveil.sqlite_files import open_to_read
@@ -164,6 +164,19 @@ class SQLite(Store[sqlite3.Connection]):
             raise
         return connection
 
+    def another(self) -> SQLite:
+        """Return a store of the same file with a connection of its own."""
+        store = SQLite(self.path, self.timeout)
+        store._identity = self._identity
+        return store
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Begin a transaction that reads, and return its connection."""
+        with self.reading():
+            assert self._opened is not None
+            yield self._opened
+
     def _look(self, deadline: float) -> None:
         """Check the home of the file with a connection that only reads.
 
@@ -278,8 +291,8 @@ class SQLite(Store[sqlite3.Connection]):
                 charged=charged,
             ) from None
         if not stat.S_ISREG(found.st_mode):
-            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not an ordinary file"
-            raise LedgerUnavailable(f"{self.path} is {kind}.", "Give the path of a file.", charged=charged)
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "not an ordinary file"
+            raise LedgerUnavailable(f"{self.path} is {what}.", "Give the path of a file.", charged=charged)
         identity = (found.st_dev, found.st_ino)
         if self._identity is None:
             self._identity = identity
@@ -377,7 +390,7 @@ def _inode(path: Path) -> int | None:
 
 
 def _journal(connection: sqlite3.Connection) -> str:
-    """Return the kind of the file's journal, which is certain within a transaction only."""
+    """Return the mode of the file's journal, which is certain within a transaction only."""
     return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
 
 

@@ -12,13 +12,47 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from geoveil.budget.entries import FIRST
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 
 __all__ = [
-    *("FEW", "Row", "SQLValue", "Statement", "Store", "Transaction"),
-    *("is_database", "open_store", "without_password"),
+    *("FEW", "TABLES", "VERSION", "Row", "SQLValue", "Statement", "Store", "Transaction"),
+    *("is_database", "left", "open_store", "without_password"),
 ]
+
+#: Version of the tables, raised whenever they change.
+VERSION = 2
+
+#: Amounts are decimals as text: exact, and the same in every hash. The head has one row from the beginning; every
+#: writing transaction locks it first.
+#:
+#: - `history`: one entry for each event; `head` is the last entry.
+#: - `postings`: the effect of an entry on each account: the amount charged, or the total set.
+#: - `accounts`: the state of each account after the last entry.
+#: - `answers`: one row per charge whose answer is being drawn or was stored. `key` is the digest of the question's
+#:   key, if it has one; `owner` is the holder of the lease; `stored` is the entry that recorded the storage; `content`
+#:   is the answer, which is kept only for questions with a key; `forgotten` is the entry that recorded the deletion.
+#: - `witness`: the last entry of each ledger whose witness this database is.
+TABLES = f"""
+CREATE TABLE IF NOT EXISTS geoveil_ledger (version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL,
+  seal TEXT);
+CREATE TABLE IF NOT EXISTS geoveil_head (one INTEGER PRIMARY KEY CHECK (one = 1), number BIGINT NOT NULL,
+  hash TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS geoveil_accounts (subject TEXT PRIMARY KEY, notion TEXT NOT NULL, metric TEXT NOT NULL,
+  total TEXT NOT NULL, spent TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS geoveil_history (number BIGINT PRIMARY KEY, time TEXT NOT NULL, event TEXT NOT NULL,
+  query TEXT NOT NULL, parameters TEXT NOT NULL, notion TEXT NOT NULL, metric TEXT NOT NULL, amount TEXT NOT NULL,
+  release TEXT NOT NULL, key TEXT NOT NULL, postings TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS geoveil_write_offs ON geoveil_history (number) WHERE event = 'write off';
+CREATE TABLE IF NOT EXISTS geoveil_postings (number BIGINT NOT NULL, subject TEXT NOT NULL, amount TEXT NOT NULL,
+  PRIMARY KEY (number, subject));
+CREATE INDEX IF NOT EXISTS geoveil_postings_subject ON geoveil_postings (subject, number);
+CREATE TABLE IF NOT EXISTS geoveil_answers (number BIGINT PRIMARY KEY, key TEXT UNIQUE, owner TEXT NOT NULL,
+  stored BIGINT, content TEXT, forgotten BIGINT);
+CREATE TABLE IF NOT EXISTS geoveil_witness (ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, hash TEXT NOT NULL);
+INSERT INTO geoveil_head (one, number, hash) VALUES (1, 0, '{FIRST}') ON CONFLICT DO NOTHING
+"""
 
 #: A value that a ledger writes into a column.
 SQLValue: TypeAlias = str | int | None
@@ -83,9 +117,9 @@ class Transaction(ABC):
         """Insert rows of texts and integers with the commit."""
         self.write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *rows)
 
-    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[str, str]]) -> None:
-        """Update a text column with the commit; `rows` are pairs of a value and the key of its row."""
-        self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)
+    def update_accounts(self, column: str, rows: Sequence[tuple[str, str]]) -> None:
+        """Update a column of accounts with the commit; `rows` are pairs of a value and a subject."""
+        self.write(f"UPDATE geoveil_accounts SET {column} = ? WHERE subject = ?", *rows)
 
     @abstractmethod
     def commit(self) -> None:
@@ -110,8 +144,7 @@ class Store(ABC, Generic[Connection]):
         self.timeout = timeout
         #: One lock for each process: a fork may copy a lock that a thread of the parent holds.
         self._locks: dict[tuple[int, bytes], threading.Lock] = {}
-        #: The connection, or None.
-        self._opened: Any = None
+        self._opened: Connection | None = None
         self._process: tuple[int, bytes] | None = None
 
     @property
@@ -189,8 +222,7 @@ class Store(ABC, Generic[Connection]):
             self._drop()
         if self._opened is None:
             self._opened = self._connect(deadline)
-        connection: Connection = self._opened
-        return connection
+        return self._opened
 
     def _end(self, connection: Connection) -> None:
         """Roll back, and close the connection if that fails."""

@@ -15,7 +15,10 @@ __all__ = ["Head", "Memory", "Witness", "check_heads", "head_questions"]
 
 #: The environment variable with the default witness of every ledger.
 _PLACE = "GEOVEIL_LEDGER_WITNESS"
-_INSERT = "INSERT INTO geoveil_witness (ledger, number, hash) VALUES (?, ?, ?) ON CONFLICT (ledger) DO"
+_RECORD = (
+    "INSERT INTO geoveil_witness (ledger, number, hash) VALUES (?, ?, ?) "
+    "ON CONFLICT (ledger) DO UPDATE SET number = excluded.number, hash = excluded.hash"
+)
 
 
 @dataclass(frozen=True)
@@ -83,21 +86,14 @@ class Witness:
             found = transaction.rows("SELECT number, hash FROM geoveil_witness WHERE ledger = ?", (ledger,))
         return Head(int(found[0][0]), found[0][1], "the witness") if found else None
 
-    def record(self, ledger: str, head: Head, deadline: float | None = None) -> None:
-        """Record an entry unless a later one is recorded: processes may arrive in another order than they charged."""
-        later = " UPDATE SET number = excluded.number, hash = excluded.hash"
-        with self._named(), self._store.transaction(deadline) as transaction:
-            transaction.write(
-                f"{_INSERT}{later} WHERE geoveil_witness.number < excluded.number", (ledger, head.number, head.hash)
-            )
+    def record(self, ledger: str, head: Head, deadline: float | None = None, *, replace: bool = False) -> None:
+        """Record an entry unless a later one is recorded: processes may arrive in another order than they charged.
 
-    def replace(self, ledger: str, head: Head) -> None:
-        """Record an entry, also in place of a later one, for a ledger whose owner has written off the lost charges."""
-        with self._named(), self._store.transaction() as transaction:
-            transaction.write(
-                f"{_INSERT} UPDATE SET number = excluded.number, hash = excluded.hash",
-                (ledger, head.number, head.hash),
-            )
+        With `replace`, also in place of a later one: for a ledger whose owner has written off the lost charges.
+        """
+        unless = "" if replace else " WHERE geoveil_witness.number < excluded.number"
+        with self._named(), self._store.transaction(deadline) as transaction:
+            transaction.write(f"{_RECORD}{unless}", (ledger, head.number, head.hash))
 
     def close(self) -> None:
         """Close the connection, which is opened again when needed."""

@@ -18,6 +18,7 @@ from geoveil.words import counted, hidden
 
 if TYPE_CHECKING:
     from geoveil import Ledger
+    from geoveil.budget import StatementLine
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
@@ -82,19 +83,18 @@ def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
     from geoveil.privacy import exact
 
     with Ledger(existing(ledger)) as opened:
-        names = [*subjects] or opened.subjects()
-        accounts = opened.accounts(names)
+        accounts = opened.accounts(subjects or None)
     told = [
         {
             "subject": name,
-            "notion": type(of).__name__,
-            "metric": of.metric.name,
-            "protects": unit_name(of.metric),
-            "total": str(of.budget),
-            "spent": exact.written(spent),
-            "remaining": exact.written(exact.subtract(of.budget, spent)),
+            "notion": account.total.notion,
+            "metric": account.metric.name,
+            "protects": unit_name(account.metric),
+            "total": str(account.total.budget),
+            "spent": exact.written(account.spent),
+            "remaining": exact.written(account.remaining),
         }
-        for name, (of, spent) in accounts.items()
+        for name, account in accounts.items()
     ]
     if as_json:
         terminal.json(told)
@@ -126,7 +126,8 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
 
     with Ledger(existing(ledger)) as opened:
         lines = opened.statement(subject)
-        left, total = opened.remaining(subject), opened.total(subject)
+        account = opened.account(subject)
+    left, total = account.remaining, account.total
     if as_json:
         terminal.json(lines)
         return
@@ -141,7 +142,7 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
         terminal.say(f"A release that spends all of it hides {away} at 75%.")
 
 
-def _row(line: dict[str, Any]) -> list[str]:
+def _row(line: StatementLine) -> list[str]:
     """Return the time to the second, the event, the query and the rounded amount; --json has all digits."""
     from decimal import Decimal
 
@@ -205,7 +206,7 @@ def lower(ledger: str, subject: str, budget: Budget) -> None:
     with Ledger(existing(ledger)) as opened:
         budget = _like(opened, subject, budget)
         opened.lower(subject, **budget.keywords)
-        left = opened.remaining(subject)
+        left = opened.account(subject).remaining
     terminal.say(f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left.")
 
 
@@ -228,7 +229,7 @@ def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
     with Ledger(existing(ledger)) as opened:
         budget = _like(opened, subject, budget)
         opened.override(subject, **budget.keywords, reason=reason)
-        left = opened.remaining(subject)
+        left = opened.account(subject).remaining
     terminal.say(
         f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left. The reason "
         "is recorded in the history."
@@ -237,7 +238,7 @@ def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
 
 def _like(ledger: Ledger, subject: str, budget: Budget) -> Budget:
     """Return the budget for the unit of an account, unless --metric says otherwise."""
-    metric = ledger.total(subject).metric
+    metric = ledger.account(subject).metric
     return Budget(budget.guarantee.under_unit(metric)) if budget.guarantee.metric.name == "inf" else budget
 
 

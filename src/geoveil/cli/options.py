@@ -366,19 +366,15 @@ class ChargedAccount:
         if self.place is None:
             yield None
             return
-        from geoveil import Ledger
+        from geoveil.budget import Charges, Ledger
 
-        account = self
+        def watch(charge: Charge | None) -> None:
+            self.asking = charge is None
+            if charge is not None:
+                self.charges.append(charge)
 
-        class Recording(Ledger):
-            def charge(self, *args: Any, **more: Any) -> Charge:
-                account.asking = True
-                charge = super().charge(*args, **more)
-                account.charges.append(charge)
-                account.asking = False
-                return charge
-
-        with Recording(existing(self.place)) as ledger:
+        with Ledger(existing(self.place)) as ledger:
+            Charges.of(ledger).watch = watch
             yield ledger
 
     def names(self, persons: Sequence[Any] | None) -> list[str]:

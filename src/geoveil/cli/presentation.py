@@ -134,12 +134,10 @@ def _balance_left(
     """Return the budget that is left in the accounts that would be charged, as data and as a line."""
     from geoveil.privacy import exact
 
-    left = {
-        name: (total, exact.subtract(total.budget, spent)) for name, (total, spent) in ledger.accounts(names).items()
-    }
-    least = exact.written(min(rest for _, rest in left.values()))
-    prices = {name: _price(guarantee, total) for name, (total, _) in left.items()}
-    short = [name for name, price in prices.items() if price is not None and price > left[name][1]]
+    accounts = ledger.accounts(names)
+    least = exact.written(min(account.remaining for account in accounts.values()))
+    prices = {name: _price(guarantee, account.total) for name, account in accounts.items()}
+    short = [name for name, price in prices.items() if price is not None and price > accounts[name].remaining]
     if len(names) == 1:
         line = f"{names[0]} has {least} left" + (", which is not enough" if short else "")
     else:
@@ -148,7 +146,7 @@ def _balance_left(
             line += f"; too little in {len(short):,} of them, such as {short[0]}"
     unknown = [name for name, price in prices.items() if price is None]
     if unknown:
-        protects = protected(left[unknown[0]][0].metric)
+        protects = protected(accounts[unknown[0]].metric)
         priced = "a file for a smaller unit is refused" if question == "points" else "the release computes its cost"
         line += f"; it is for {protects}, and {priced}"
     return {"remaining": least, "too_little": short}, line
@@ -171,7 +169,8 @@ def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance
         return ()
     accounts = ledger.accounts([*costs])
     return tuple(
-        Balance(name, total.symbol, total.budget, spent, costs[name]) for name, (total, spent) in accounts.items()
+        Balance(name, account.total.symbol, account.total.budget, account.spent, costs[name])
+        for name, account in accounts.items()
     )
 
 

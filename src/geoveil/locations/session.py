@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from geoveil._types import Epsilon, Hide, LocationsLike, Rho, Short
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
-from geoveil.budget import Account, Ledger, price
+from geoveil.budget import Charges, Ledger, SessionLimit, price
 from geoveil.cards import Rows as CardRows
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.locations.locations import Locations
@@ -63,7 +63,7 @@ Nothing was charged or released. Give a smaller budget.
         limited = ledger is None or any(given is not None for given in (hide, rho, epsilon))
         limit = promise(hide, rho, epsilon, super()._metric(together=False)) if limited else None
         #: The session's own limit, in memory.
-        self._limit = None if limit is None else Account(limit)
+        self._limit = None if limit is None else SessionLimit(limit)
         self._own = None if self._limit is None or ledger is not None else AccountCharger(self._limit)
         if ledger is not None and (self._rows.labels_at_hand or not self._has_persons):
             # An account that is missing is refused now.
@@ -93,7 +93,7 @@ Nothing was charged or released. Give a smaller budget.
         return self._charger(self._rows.labels())
 
     def _is_stored(self, key: str) -> bool:
-        return super()._is_stored(key) if self._ledger is None else self._ledger.is_stored(key)
+        return super()._is_stored(key) if self._ledger is None else Charges.of(self._ledger).is_stored(key)
 
     def _check_named(self, destinations: LocationsLike | None, key: str | None) -> None:
         if destinations is not None and self._label is not None and key is None:
@@ -106,7 +106,7 @@ Nothing was charged or released. Give a smaller budget.
         if self._limit is not None:
             return self._limit.total
         assert isinstance(self._accounts, LedgerCharger)
-        return self._accounts.ledger.total(self._accounts.subjects[0])
+        return self._accounts.ledger.account(self._accounts.subjects[0]).total
 
     @property
     def spent(self) -> Decimal:

@@ -266,7 +266,7 @@ def _open_accounts(project: Project, form: Form) -> None:
         raise GeoveilError("The account has no name yet.", "Type one.")
     total = choices.guarantee() * times
     with _open_or_create(place) as ledger:
-        known = {*ledger.subjects()}
+        known = ledger.accounts()
         new = [name for name in names if name not in known]
         if new:
             given: dict[str, Any] = {total.symbol: total}

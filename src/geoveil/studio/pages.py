@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -538,7 +539,6 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
     """
     from geoveil.budget import price, price_of
     from geoveil.budget.stores import without_password
-    from geoveil.privacy import exact
     from geoveil.studio.releasing import open_ledger
 
     choices = request.choices
@@ -548,11 +548,12 @@ def _charged(request: FileRequest) -> dict[str, Any] | None:
     before = f"{choices.subject}/" if choices.subject and labels is not None else choices.subject
     names = [choices.subject] if labels is None else [f"{before}{label}" for label in labels]
     with open_ledger(choices.ledger, _PATIENCE) as ledger:
-        known = {*ledger.subjects()}
-        accounts = ledger.accounts([name for name in names if name in known])
+        known = ledger.accounts()
     rows, short, later = [], 0, 0
-    for name, (total, spent) in accounts.items():
-        left = exact.subtract(total.budget, spent)
+    for name in names:
+        if name not in known:
+            continue
+        total, left = known[name].total, known[name].remaining
         own = request.guarantee.metric.of_one_person
         cost = None
         # For a larger unit, questions in memory compute their cost from the points' times, and others are refused.
@@ -672,7 +673,6 @@ def _verified(check: Verification) -> dict[str, Any]:
 
 def _account(project: Project) -> dict[str, Any]:
     from geoveil.budget.stores import without_password
-    from geoveil.privacy import exact
     from geoveil.studio.releasing import open_ledger
     from geoveil.wording import unit_name
 
@@ -684,11 +684,10 @@ def _account(project: Project) -> dict[str, Any]:
         return told
     try:
         with open_ledger(place, _PATIENCE) as ledger:
-            names = ledger.subjects()
-            accounts = ledger.accounts(names[:_ROWS])
+            accounts = ledger.accounts()
             told["intact"] = ledger.verify()
             subject = project.statement
-            if subject in names:
+            if subject in accounts:
                 told["shown"] = (subject, ledger.statement(subject))
     except GeoveilError as refused:
         told["problem"] = project.told(refused)
@@ -696,16 +695,16 @@ def _account(project: Project) -> dict[str, Any]:
     data = project.data
     if data is not None and choices.by is not None:
         before = f"{choices.subject}/" if choices.subject else ""
-        known = {*names}
         told["missing"] = [
-            label for each in data.frame[choices.by].drop_duplicates() if (label := f"{before}{each}") not in known
+            label for each in data.frame[choices.by].drop_duplicates() if (label := f"{before}{each}") not in accounts
         ]
-    told["count"] = len(names)
-    for name, (total, spent) in accounts.items():
+    told["count"] = len(accounts)
+    for account in islice(accounts.values(), _ROWS):
+        total, spent = account.total, account.spent
         share = float(spent / total.budget)
-        left = _amount(exact.subtract(total.budget, spent))
         kind = f"{'ρ' if total.symbol == 'rho' else 'ε'}, {unit_name(total.metric)}"
-        told["accounts"].append((name, kind, _amount(total.budget), _amount(spent), left, f"{share:.0%}"))
+        amounts = _amount(total.budget), _amount(spent), _amount(account.remaining)
+        told["accounts"].append((account.subject, kind, *amounts, f"{share:.0%}"))
     return told
 
 

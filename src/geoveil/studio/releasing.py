@@ -184,16 +184,16 @@ def _code(request: FileRequest, folder: Path) -> list[Path]:
 
 
 def _spent(ledger: gv.Ledger) -> dict[str, Any]:
-    return {name: spent for name, (_, spent) in ledger.accounts(ledger.subjects()).items()}
+    return {name: account.spent for name, account in ledger.accounts().items()}
 
 
 def _balances(ledger: gv.Ledger, before: dict[str, Any]) -> tuple[Balance, ...]:
     """Return the balances of the accounts that were charged."""
     found = []
-    for name, (total, spent) in ledger.accounts([*before]).items():
-        cost = exact.subtract(spent, before[name])
+    for name, account in ledger.accounts([*before]).items():
+        cost = exact.subtract(account.spent, before[name])
         if cost > 0:
-            found.append(Balance(name, total.symbol, total.budget, spent, cost))
+            found.append(Balance(name, account.total.symbol, account.total.budget, account.spent, cost))
     return tuple(found)
 
 

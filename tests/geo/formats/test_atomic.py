@@ -101,7 +101,7 @@ def test_existing_targets_cost_nothing(tmp_path: Path) -> None:
             gv.Locations(tmp_path / "in.gpkg", area=BAY).session(ledger=ledger, subject="all").points(
                 to=tmp_path / "out.gpkg", rho=1e-4
             )
-        assert ledger.remaining("all") == 1
+        assert ledger.account("all").remaining == 1
     assert (tmp_path / "out.gpkg").read_text() == "mine"
 
 
@@ -260,9 +260,9 @@ def test_full_disks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 FileUnavailable, match=r"out\.csv: it needs about 1\d MB, and the disk has 3.0 MB free"
             ):
                 _release(source, tmp_path / "out.csv", ledger)
-        assert ledger.remaining("all") == 1
+        assert ledger.account("all").remaining == 1
         _release(source, tmp_path / "out.csv", ledger)
-        assert ledger.remaining("all") < 1
+        assert ledger.account("all").remaining < 1
 
 
 @pytest.mark.posix
@@ -279,7 +279,7 @@ def test_small_disks_are_refused(tmp_path: Path) -> None:
             ledger.create("all", rho=1)
             with pytest.raises(FileUnavailable, match="it needs about"):
                 _release(source, small / "out.csv", ledger)
-            assert ledger.remaining("all") == 1
+            assert ledger.account("all").remaining == 1
         assert not [*small.iterdir()]
     finally:
         subprocess.run(["umount", small], check=True)

@@ -245,7 +245,7 @@ def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path
         ledger.create("ann", rho=1)
         with pytest.raises(InvalidFile, match="a path in UTF-8"):
             gv.Locations(path, area=BAY).session(ledger=ledger, subject="ann").points(to=odd, rho=1e-4)
-        assert ledger.spent("ann") == 0
+        assert ledger.account("ann").spent == 0
     with pytest.raises(InvalidFile, match="a path in UTF-8"):
         gv.Locations(odd).frame()
 

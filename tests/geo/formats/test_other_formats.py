@@ -137,7 +137,7 @@ def test_a_target_that_cannot_hold_the_columns_is_refused_before_anything_is_cha
             release_of("points", tmp_path / "trips.csv", ledger=ledger, to=tmp_path / "out.shp", **how)
         with pytest.raises(InvalidParameter, match=r"ends in \.csv, \.xlsx"):
             release_of("points", tmp_path / "trips.csv", ledger=ledger, to=tmp_path / "out.kml", **how)
-        assert all(ledger.spent(label) == 0 for label in rows["a_very_long_name"].unique())
+        assert all(ledger.account(label).spent == 0 for label in rows["a_very_long_name"].unique())
     assert not [*tmp_path.glob("out*")]
 
 
@@ -159,7 +159,7 @@ def test_shapes_and_texts_that_a_shapefile_cannot_hold_are_refused_before_anythi
             release_of("points", tmp_path / "mixed.gpkg", to=tmp_path / "out.shp", **how)
         with pytest.raises(InvalidFile, match=r"row 2, note.*at most 254 bytes"):
             release_of("points", tmp_path / "long.gpkg", to=tmp_path / "out.shp", **how)
-        assert ledger.spent("ann") == 0
+        assert ledger.account("ann").spent == 0
         release_of("points", tmp_path / "lines.gpkg", to=tmp_path / "out.shp", **how)
         assert near(geopandas.read_file(tmp_path / "out.shp"), geopandas.read_file(tmp_path / "lines.gpkg"))
 
