@@ -45,8 +45,9 @@ def back_up(ledger: Ledger, target: str | os.PathLike[str]) -> int:
         )
     with _making("file", path, like=store.path):
         # With a connection of its own, so that an interruption leaves the ledger's alone.
-        with closing(store.another()) as source, source.snapshot() as opened:
-            _copy(opened, path, "CREATE TABLE geoveil_backup (of TEXT)")
+        with closing(store.another()) as source, source.reading():
+            assert source._opened is not None
+            _copy(source._opened, path, "CREATE TABLE geoveil_backup (of TEXT)")
         with _Copy(path, key=ledger._book.secret, witness="") as copied:
             entries = copied.verify()
     return entries

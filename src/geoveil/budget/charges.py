@@ -77,13 +77,7 @@ class _Request(Waiting[Charge]):
 
 
 class Charges:
-    """Charges the accounts of a ledger for releases, and stores answers.
-
-    Parameters
-    ----------
-    book : Book
-        The tables of the ledger.
-    """
+    """Charges the accounts of a ledger for releases, and stores answers."""
 
     def __init__(self, book: Book) -> None:
         self._book = book

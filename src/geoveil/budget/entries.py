@@ -91,32 +91,19 @@ class Entry:
 
 @dataclass(frozen=True)
 class Charge:
-    """The charge for a release. It pays for one attempt to draw it.
-
-    Parameters
-    ----------
-    entry : Entry
-        The entry of the history.
-    amounts : dict
-        The amount charged to the account of each subject.
-    skipped : tuple of str
-        Subjects without enough budget, who must be removed from the release.
-    key : str, optional
-        Digest of the question's key, if it has one.
-    content : str, optional
-        The release, if it was stored before; then nothing was charged.
-    token : str
-        Identifies the attempt.
-    process : tuple
-        The process that was charged; a fork of it may not store an answer.
-    """
+    """The charge for a release, with the amount of each subject. It pays for one attempt to draw it."""
 
     entry: Entry
     amounts: Mapping[str, Decimal]
+    #: Subjects without enough budget, who must be removed from the release.
     skipped: tuple[str, ...]
+    #: Digest of the question's key, if it has one.
     key: str | None = None
+    #: The release, if it was stored before; then nothing was charged.
     content: str | None = None
+    #: Identifies the attempt.
     token: str = ""
+    #: The process that was charged; a fork of it may not store an answer.
     process: tuple[int, bytes] = field(default_factory=this_process)
 
 

@@ -53,14 +53,7 @@ def lines_after(transaction: Transaction, number: int) -> list[tuple[Line, Posti
 class Replay:
     """Replays a history entry by entry, in bounded memory, and checks every entry.
 
-    Parameters
-    ----------
-    ledger : str
-        Id of the ledger.
-    secret : bytes, optional
-        The secret of the hash chain.
-    certificates : iterable of dict
-        Certificates of releases; each must agree with the entry that it refers to.
+    Each of the certificates must agree with the entry that it refers to.
     """
 
     def __init__(self, ledger: str, secret: bytes | None, certificates: Iterable[Certificate] = ()) -> None:

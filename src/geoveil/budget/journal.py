@@ -55,26 +55,13 @@ def postings_of(transaction: Transaction, number: int) -> list[tuple[str, str]]:
 
 @dataclass
 class Journal:
-    """The ledger as a writing transaction reads it and changes it.
-
-    Parameters
-    ----------
-    ledger : str
-        Id of the ledger.
-    secret : bytes, optional
-        The secret of the hash chain.
-    number, hash :
-        Number and hash of the last entry.
-    time : str
-        Time by the store's clock. Entries are ordered by number, since a clock may be wrong or be set back.
-    accounts : dict
-        The accounts of the transaction's subjects.
-    """
+    """The ledger as a writing transaction reads it and changes it: its last entry, and the accounts of subjects."""
 
     ledger: str
     secret: bytes | None
     number: int
     hash: str
+    #: The time by the store's clock. Entries are ordered by number, since a clock may be wrong or be set back.
     time: str
     accounts: dict[str, Account]
     _lines: list[Line] = field(default_factory=list)
@@ -138,17 +125,7 @@ class Journal:
 
 
 class Book:
-    """A ledger's store, the secret of its history, and what is known of its last entry.
-
-    Parameters
-    ----------
-    store : Store
-        The database.
-    secret : bytes, optional
-        The secret of the hash chain.
-    witness : Witness, optional
-        The witness of the last entry.
-    """
+    """A ledger's store, the secret of its hash chain, and what is known of its last entry."""
 
     def __init__(self, store: Store[Any], secret: bytes | None, witness: Witness | None) -> None:
         self.store, self.secret, self.memory = store, secret, Memory(witness)

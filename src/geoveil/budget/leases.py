@@ -69,14 +69,9 @@ def _ended() -> Iterator[threading.Condition]:
 
 
 def owner_of(token: str, now: str) -> str:
-    """Return the description of a lease's holder, as JSON, from which others can tell whether the lease is held.
+    """Return the holder of an attempt's lease as JSON, from which others can tell whether the lease is held.
 
-    Parameters
-    ----------
-    token : str
-        Identifies the attempt.
-    now : str
-        The time by the store's clock.
+    `now` is the time by the store's clock, which all machines share: those of two machines may differ.
     """
     number, start = this_process()
     holder = {"home": process_space(), "process": number, "start": start.decode(), "since": now}
@@ -89,15 +84,7 @@ def token_of(owner: str) -> str:
 
 
 def is_held(owner: str, now: str) -> bool:
-    """Tell whether a lease is held: by a thread of this process, or by another process that still runs.
-
-    Parameters
-    ----------
-    owner : str
-        The holder, as `owner_of` describes it.
-    now : str
-        The time by the store's clock, which all machines share: those of two machines may differ.
-    """
+    """Tell whether a lease is held, by its `owner_of`: by a thread of this process, or another that still runs."""
     holder = json.loads(owner)
     process: tuple[int, bytes] = holder["process"], holder["start"].encode()
     if holder["home"] == process_space():

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from geoveil.budget.stores import FEW, TABLES, Row, Statement, Store, Transaction, left
 from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
@@ -25,12 +25,12 @@ class _Late(psycopg.OperationalError):
     """The server did not answer before the deadline."""
 
 
-class _Connection(psycopg.Connection[Any]):
+class _Connection(psycopg.Connection[Row]):
     """A connection that waits at most until a deadline, even if the server does not answer at all."""
 
     deadline = math.inf
 
-    def __del__(self, *_: Any) -> None:
+    def __del__(self, *_: object) -> None:
         """Do not warn: the garbage collector may collect a connection before its store; libpq closes it."""
 
     def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
@@ -60,9 +60,9 @@ class _PostgresTransaction(Transaction):
     clock = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')"
     texts = "(SELECT json_array_elements_text(?::json))"
 
-    def __init__(self, connection: Any, beginning: str) -> None:
+    def __init__(self, connection: _Connection, beginning: str) -> None:
         super().__init__()
-        self._cursor = connection.cursor()
+        self._cursor = psycopg.ClientCursor(connection)
         self._beginning = [(beginning, ())]
 
     def _send(self, statements: Sequence[Statement]) -> None:
@@ -119,14 +119,8 @@ class _PostgresTransaction(Transaction):
         self._send([*self._beginning, *statements, ("SET LOCAL statement_timeout=0", ()), ("COMMIT", ())])
 
 
-class Postgres(Store[Any]):
-    """A ledger in a PostgreSQL database.
-
-    Parameters
-    ----------
-    url : str
-        The connection string for psycopg.
-    """
+class Postgres(Store[_Connection]):
+    """A ledger in a PostgreSQL database, given by a connection string for psycopg."""
 
     problems = (psycopg.Error,)
 
@@ -141,18 +135,17 @@ class Postgres(Store[Any]):
         told = [f"{part} {parts[part]}" for part in ("dbname", "host", "port", "user") if parts.get(part)]
         return f"PostgreSQL, {', '.join(told)}" if told else "PostgreSQL"
 
-    def _connect(self, deadline: float) -> Any:
-        more: dict[str, Any] = {}
+    def _connect(self, deadline: float) -> _Connection:
+        more: dict[str, int] = {}
         if "tcp_user_timeout" not in conninfo_to_dict(self._url):
             # Time limit for the network to acknowledge sent bytes.
             more["tcp_user_timeout"] = max(int(1000 * self.timeout), 1)
         connection = _Connection.connect(
-            self._url,
+            make_conninfo(self._url, **more),
             autocommit=True,
             # psycopg accepts whole seconds, at least two.
             connect_timeout=max(math.ceil(left(deadline)), 2),
             cursor_factory=psycopg.ClientCursor,
-            **more,
         )
         connection.deadline = deadline + _GRACE
         try:
@@ -169,7 +162,10 @@ class Postgres(Store[Any]):
             raise
         return connection
 
-    def _is_usable(self, connection: Any) -> bool:
+    def _close(self, connection: _Connection) -> None:
+        connection.close()
+
+    def _is_usable(self, connection: _Connection) -> bool:
         if connection.closed:
             return False
         with selectors.DefaultSelector() as selector:
@@ -177,7 +173,7 @@ class Postgres(Store[Any]):
             selector.register(connection.fileno(), selectors.EVENT_READ)
             return not selector.select(0)
 
-    def _begin(self, connection: Any, deadline: float, *, reading: bool) -> Transaction:
+    def _begin(self, connection: _Connection, deadline: float, *, reading: bool) -> Transaction:
         connection.deadline = deadline + _GRACE
         wait = _milliseconds(deadline)
         if reading:
@@ -192,7 +188,7 @@ class Postgres(Store[Any]):
             )
         return _PostgresTransaction(connection, f"{mode}; SET LOCAL statement_timeout={wait}")
 
-    def _roll_back(self, connection: Any) -> None:
+    def _roll_back(self, connection: _Connection) -> None:
         connection.execute("ROLLBACK")
 
     def _translated(self, problem: Exception, transaction: Transaction | None, deadline: float) -> Exception:

@@ -26,8 +26,7 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from geoveil.budget.stores import TABLES, Row, Statement, Store, Transaction, left
@@ -169,13 +168,6 @@ class SQLite(Store[sqlite3.Connection]):
         store = SQLite(self.path, self.timeout)
         store._identity = self._identity
         return store
-
-    @contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that reads, and return its connection."""
-        with self.reading():
-            assert self._opened is not None
-            yield self._opened
 
     def _look(self, deadline: float) -> None:
         """Check the home of the file with a connection that only reads.

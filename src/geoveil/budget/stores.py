@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from geoveil.budget.entries import FIRST
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
@@ -62,19 +62,11 @@ Statement: TypeAlias = tuple[str, Sequence[SQLValue]]
 Row: TypeAlias = tuple[Any, ...]
 
 
-class Closable(Protocol):
-    """A connection to a database."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 #: The type of a database's connections.
-Connection = TypeVar("Connection", bound=Closable)
+Connection = TypeVar("Connection")
 
 #: Connections that a fork has copied. They belong to the parent and are kept, so that they are not closed here.
-_PARENTS: list[Closable] = []
-
+_PARENTS: list[object] = []
 
 #: Largest number of rows that are sent one by one. More rows are sent as one parameter, which takes longer to plan
 #: and less time to send.
@@ -129,10 +121,7 @@ class Transaction(ABC):
 class Store(ABC, Generic[Connection]):
     """A database with the tables of a ledger, which threads and forked processes may share.
 
-    Parameters
-    ----------
-    timeout : float
-        Time limit in seconds of a call without a deadline.
+    A call without a deadline has a time limit of `timeout` seconds.
     """
 
     #: The database's exceptions.
@@ -160,9 +149,9 @@ class Store(ABC, Generic[Connection]):
         """Tell whether an idle connection can be used, as far as is known without asking the server."""
         return True
 
+    @abstractmethod
     def _close(self, connection: Connection) -> None:
         """Close a connection of this process."""
-        connection.close()
 
     @abstractmethod
     def _begin(self, connection: Connection, deadline: float, *, reading: bool) -> Transaction:

@@ -76,13 +76,9 @@ class Batching(Generic[W, T]):
     def served(self, mine: W, commit: Commit[W, T]) -> T | None:
         """Commit a request, or let another thread commit it; return its outcome, or raise it if it is an error.
 
-        Parameters
-        ----------
-        mine : Waiting
-            The request, which may be served again if its outcome was None.
-        commit : callable
-            Commits requests by a deadline, and returns the outcome of each, in order. A request that an earlier call
-            has committed gets the outcome of that call, and is not committed twice.
+        It may be served again if its outcome was None. `commit` commits requests by a deadline, and returns the
+        outcome of each, in order. A request that an earlier call has committed gets the outcome of that call, and is
+        not committed twice.
         """
         mine.done = False
         try:
@@ -180,25 +176,15 @@ def _is_main() -> bool:
     return threading.get_ident() == threading.main_thread().ident
 
 
-def _locked() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
 class _Job(Generic[T]):
-    """Work that another thread does.
-
-    Parameters
-    ----------
-    work : callable
-        The work, which sees the context variables of the thread that makes the job.
-    """
+    """Work that another thread does, with the context variables of the thread that makes the job."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work, self._context = work, contextvars.copy_context()
         #: Released at the end, for the thread that waits for it, and for those that ask whether it has ended.
-        self.waits, self.unfinished = _locked(), _locked()
+        self.waits, self.unfinished = threading.Lock(), threading.Lock()
+        self.waits.acquire()
+        self.unfinished.acquire()
         self.results: list[T] = []
         self.problems: list[BaseException] = []
 

@@ -23,17 +23,7 @@ _RECORD = (
 
 @dataclass(frozen=True)
 class Head:
-    """An entry that a ledger must have.
-
-    Parameters
-    ----------
-    number : int
-        Number of the entry.
-    hash : str
-        Hash of the entry and of all entries before it.
-    by : str
-        Who recorded it, for messages.
-    """
+    """An entry that a ledger must have, and who recorded it, for messages."""
 
     number: int
     hash: str
@@ -43,12 +33,7 @@ class Head:
 class Witness:
     """A database with the last entries of ledgers; it contains no names, amounts or answers.
 
-    Parameters
-    ----------
-    place : str or Path
-        A file or a PostgreSQL connection string, as for a ledger, preferably on another disk or machine.
-    timeout : float
-        Time limit of a call in seconds.
+    It is given like a ledger, by a path or a connection string, preferably on another disk or machine.
     """
 
     def __init__(self, place: str | os.PathLike[str], timeout: float = 60.0) -> None:
@@ -103,10 +88,7 @@ class Witness:
 class Memory:
     """The last entry of a ledger known to this process and to the witness, if there is one.
 
-    Parameters
-    ----------
-    witness : Witness, optional
-        The witness, which records every commit before anything is released.
+    The witness records every commit before anything is released.
     """
 
     def __init__(self, witness: Witness | None) -> None:
