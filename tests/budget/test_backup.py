@@ -38,13 +38,13 @@ def released(ledger: Ledger, label: str | None = None) -> gv.Release:
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
 def test_a_backup_is_the_ledger_at_one_moment(tmp_path: Path, key: bytes | None) -> None:
     """A backup is verified, can be read, and cannot be charged, while the ledger is used on."""
-    ledger = Ledger(tmp_path / "budget.db", key=key)
+    ledger = Ledger(tmp_path / "budget.db", secret=key)
     ledger.create("ann", rho=1)
     released(ledger, "walk")
     assert ledger.backup(tmp_path / "monday.db") == 3
     released(ledger)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.db", "budget.db-journal", "monday.db"]
-    copied = Ledger(tmp_path / "monday.db", key=key)
+    copied = Ledger(tmp_path / "monday.db", secret=key)
     assert copied.verify() == 3
     assert copied.account("ann").spent == Decimal("1e-6")
     with pytest.raises(LedgerUnavailable, match="is a backup"):

@@ -38,7 +38,7 @@ EDITS = {
 @pytest.mark.parametrize("name", [*EDITS, "reordered", "duplicated"])
 def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
     """Of the history and of the accounts, with and without a key."""
-    ledger = Ledger(place, key=key)
+    ledger = Ledger(place, secret=key)
     ledger.create("ann", rho=1)
     for _ in range(4):
         charge(ledger, "ann")
@@ -56,13 +56,13 @@ def test_edits_are_noticed(place: str, key: bytes | None, name: str) -> None:
     else:
         edit(place, EDITS[name])
     with pytest.raises(LedgerTampered):
-        Ledger(place, key=key).verify()
+        Ledger(place, secret=key).verify()
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
 def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     """Without a key it passes, unless a certificate says otherwise; with one it does not."""
-    ledger = Ledger(place, key=key)
+    ledger = Ledger(place, secret=key)
     ledger.create("ann", rho=1)
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     certificates = [session.mean(rho="1e-6").certificate() for _ in range(2)]
@@ -81,7 +81,7 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
     ledger.close()
     edit(place, *statements)
     # Another process: this one remembers where the ledger ended.
-    ledger = Ledger(place, key=key)
+    ledger = Ledger(place, secret=key)
     if key is None:
         assert ledger.verify() == 3  # what the page says an unkeyed chain cannot tell
     else:
@@ -105,7 +105,7 @@ def test_certificates_of_other_ledgers_are_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("amount", "told"), [("2", "more than was left"), ("0.0000001", "the price of the release")])
 def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: str, told: str) -> None:
     """Even if whoever wrote it knew the key and kept chain and accounts consistent."""
-    ledger = Ledger(place, key=KEY)
+    ledger = Ledger(place, secret=KEY)
     ledger.create("ann", rho=1)
     with ledger._book.writing(["ann"]) as (transaction, journal):
         journal.add("charge", gv.CGP(rho=2), [("ann", amount)], query="points")
@@ -137,7 +137,7 @@ def test_keys_may_be_of_any_length(place: str) -> None:
 @pytest.mark.parametrize("again", ["create", "lower"])
 def test_accounts_that_were_set_back_on_record_are_noticed(place: str, again: str) -> None:
     """A line that opens an account again, or raises a total without an override, is none that a ledger writes."""
-    ledger = Ledger(place, key=KEY)
+    ledger = Ledger(place, secret=KEY)
     ledger.create("ann", rho=1)
     with ledger._book.writing(["ann"]) as (transaction, journal):
         journal.add(again, gv.CGP(rho=2), [("ann", "2")])

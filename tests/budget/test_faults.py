@@ -145,23 +145,23 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match=r"(?s)cannot be used.*Is the server running\?"):
         Ledger("postgresql://nobody@127.0.0.1:1/none", timeout=30)
     path = tmp_path / "budget.db"
-    Ledger(path, key=KEY).close()
+    Ledger(path, secret=KEY).close()
     for key, told in (
-        (None, "was created with a key"),
-        (b"another key of sixteen bytes", "with another key"),
+        (None, "was created with a secret"),
+        (b"another key of sixteen bytes", "with another secret"),
     ):
         with pytest.raises(LedgerUnavailable, match=told):
-            Ledger(path, key=key)
+            Ledger(path, secret=key)
     Ledger(tmp_path / "without.db").close()
-    with pytest.raises(LedgerUnavailable, match="was created without a key"):
-        Ledger(tmp_path / "without.db", key=KEY)
+    with pytest.raises(LedgerUnavailable, match="was created without a secret"):
+        Ledger(tmp_path / "without.db", secret=KEY)
     with pytest.raises(InvalidParameter, match="at least 16 bytes"):
-        Ledger(tmp_path / "b.db", key=b"short")
+        Ledger(tmp_path / "b.db", secret=b"short")
     with sqlite3.connect(path) as store:
         store.execute("UPDATE geoveil_ledger SET version = 99")
     store.close()
     with pytest.raises(LedgerUnavailable, match="version 99"):
-        Ledger(path, key=KEY)
+        Ledger(path, secret=KEY)
 
 
 def test_a_read_only_ledger_releases_nothing(tmp_path: Path) -> None:

@@ -263,18 +263,18 @@ def test_a_key_in_the_environment_is_the_key_itself_or_a_file_of_it(
     """One variable is the key, another one names its file; a path is not taken for a key."""
     file = tmp_path / "ledger.key"
     file.write_bytes(KEY + b"\n")
-    monkeypatch.setenv("GEOVEIL_LEDGER_KEY", KEY.decode())
+    monkeypatch.setenv("GEOVEIL_LEDGER_SECRET", KEY.decode())
     Ledger(tmp_path / "budget.db").close()
     for path in (file, tmp_path / "misspelt.key"):
-        monkeypatch.setenv("GEOVEIL_LEDGER_KEY", str(path))
-        with pytest.raises(InvalidParameter, match="GEOVEIL_LEDGER_KEY_FILE"):
+        monkeypatch.setenv("GEOVEIL_LEDGER_SECRET", str(path))
+        with pytest.raises(InvalidParameter, match="GEOVEIL_LEDGER_SECRET_FILE"):
             Ledger(tmp_path / "budget.db")
-    monkeypatch.setenv("GEOVEIL_LEDGER_KEY_FILE", str(file))
+    monkeypatch.setenv("GEOVEIL_LEDGER_SECRET_FILE", str(file))
     with pytest.raises(InvalidParameter, match="one of the two"):
         Ledger(tmp_path / "budget.db")
-    monkeypatch.delenv("GEOVEIL_LEDGER_KEY")
+    monkeypatch.delenv("GEOVEIL_LEDGER_SECRET")
     Ledger(tmp_path / "budget.db").close()
-    monkeypatch.setenv("GEOVEIL_LEDGER_KEY_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("GEOVEIL_LEDGER_SECRET_FILE", str(tmp_path / "none"))
     with pytest.raises(InvalidParameter, match="No such file"):
         Ledger(tmp_path / "budget.db")
 
@@ -290,8 +290,8 @@ def test_all_bytes_of_a_key_in_a_file_count(tmp_path: Path, key: bytes) -> None:
 def test_a_key_is_not_repeated_in_messages() -> None:
     """A text is taken as the path of a file; the message about it may be about the key itself."""
     with pytest.raises(InvalidParameter) as refused:
-        Ledger("budget.db", key="a secret of more than 16 bytes")  # type: ignore[arg-type]
-    assert "secret" not in str(refused.value)
+        Ledger("budget.db", secret="hunter2, and more than 16 bytes")  # type: ignore[arg-type]
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
@@ -303,7 +303,7 @@ def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
     assert heading.startswith("Ledger in ")
     assert accounts.split() == ["accounts", "2"]
     assert entries.split() == ["entries", "2"]
-    assert [line.split()[:2] for line in rest] == [["key", "none"], ["witness", "none"]]
+    assert [line.split()[:2] for line in rest] == [["secret", "none"], ["witness", "none"]]
     assert "<dt>accounts</dt><dd>2</dd>" in ledger._repr_html_()
 
 

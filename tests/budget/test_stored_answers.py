@@ -31,7 +31,7 @@ from tests.patience import impatient
 @pytest.mark.parametrize("edited", ["NULL", "'{}'"])
 def test_stored_answers_that_were_edited_are_noticed(place: str, key: bytes | None, edited: str) -> None:
     """Emptied ones are not drawn again under the old charge, and changed ones are not handed out."""
-    ledger = Ledger(place, key=key)
+    ledger = Ledger(place, secret=key)
     ledger.create("ann", rho=1)
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     session.mean(rho="1e-6")
@@ -71,7 +71,7 @@ def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_hold
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
 def test_answers_that_were_exchanged_are_noticed(place: str, key: bytes | None) -> None:
     """The chain covers the key under which an answer is stored."""
-    ledger = Ledger(place, key=key)
+    ledger = Ledger(place, secret=key)
     ledger.create("ann", rho=1)
     for name in ("k", "l"):
         Charges.of(ledger).store(charge(ledger, "ann", key=name), f"the answer to {name}")

@@ -48,7 +48,7 @@ def back_up(ledger: Ledger, target: str | os.PathLike[str]) -> int:
         with closing(store.another()) as source, source.reading():
             assert source._opened is not None
             _copy(source._opened, path, "CREATE TABLE geoveil_backup (of TEXT)")
-        with _Copy(path, key=ledger._book.secret, witness="") as copied:
+        with _Copy(path, secret=ledger._book.secret, witness="") as copied:
             entries = copied.verify()
     return entries
 
@@ -57,7 +57,7 @@ def restore(
     backup: str | os.PathLike[str],
     place: str | os.PathLike[str],
     *,
-    key: bytes | os.PathLike[str] | None,
+    secret: bytes | os.PathLike[str] | None,
     certificates: Iterable[Certificate],
     witness: str | os.PathLike[str] | None,
     write_off: str | None,
@@ -83,7 +83,7 @@ def restore(
                 f"{backup}: {problem}. Nothing was restored.", "Is it a backup of a ledger?"
             ) from problem
         seen = Witness.of(witness, 60.0)
-        with _Copy(path, key=key, witness="") as ledger:
+        with _Copy(path, secret=secret, witness="") as ledger:
             if seen is not None:
                 seen.check_apart(ledger.id)
             if write_off is None:
@@ -94,7 +94,7 @@ def restore(
                 if seen is not None:
                     # Before the copy is finished, so that whatever it replaces is refused from now on.
                     seen.record(ledger.id, last, replace=True)
-    restored = Ledger(path, key=key, witness=witness)
+    restored = Ledger(path, secret=secret, witness=witness)
     if seen is not None:
         restored.testify()
     return restored

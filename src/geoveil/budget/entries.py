@@ -40,8 +40,8 @@ WRITE_OFF = "write off"
 #: The hash before the first entry.
 FIRST = "0" * 64
 #: Environment variables with the secret itself, and with the path of a file that holds it.
-_SECRET = "GEOVEIL_LEDGER_KEY"
-_SECRET_FILE = "GEOVEIL_LEDGER_KEY_FILE"
+_SECRET = "GEOVEIL_LEDGER_SECRET"
+_SECRET_FILE = "GEOVEIL_LEDGER_SECRET_FILE"
 #: Shown instead of a secret in messages, which must not repeat it.
 _HIDDEN = "..."
 #: Largest number of characters in a name: PostgreSQL's indexes hold 2 704 bytes, and a character takes up to 4.
@@ -151,7 +151,7 @@ def postings_digest(postings: Postings) -> str:
 def secret_of(secret: bytes | os.PathLike[str] | None) -> bytes | None:
     """Return the secret of the chain: the given one, also as the path of a file, or that of the environment."""
     if secret is not None:
-        return _long_enough("key", secret if isinstance(secret, bytes) else _read("key", secret))
+        return _long_enough("secret", secret if isinstance(secret, bytes) else _read("secret", secret))
     value, path = os.environ.get(_SECRET), os.environ.get(_SECRET_FILE)
     if value and path:
         raise InvalidParameter(_SECRET, _HIDDEN, f"left out where {_SECRET_FILE} is given", "Set one of the two.")
@@ -161,8 +161,8 @@ def secret_of(secret: bytes | os.PathLike[str] | None) -> bytes | None:
         return None
     folder = os.path.dirname(value)
     if os.path.exists(value) or (folder.strip("/") != "" and os.path.isdir(folder)):
-        remedy = f"Put the path of a file that contains the key into {_SECRET_FILE}."
-        raise InvalidParameter(_SECRET, _HIDDEN, "the key itself, not the path of a file", remedy)
+        remedy = f"Put the path of a file that contains the secret into {_SECRET_FILE}."
+        raise InvalidParameter(_SECRET, _HIDDEN, "the secret itself, not the path of a file", remedy)
     return _long_enough(_SECRET, os.fsencode(value))
 
 
@@ -173,15 +173,16 @@ def _read(argument: str, path: str | os.PathLike[str]) -> bytes:
     except (OSError, TypeError, ValueError) as problem:
         # The caller may have given the secret itself as a text, so the message does not repeat it.
         why = getattr(problem, "strerror", None) or "it is not a path"
-        allowed = "the path of a file that contains the key" + (", or the key as bytes" if argument == "key" else "")
+        allowed = "the path of a file that contains the secret"
+        allowed += ", or the secret as bytes" if argument == "secret" else ""
         raise InvalidParameter(argument, _HIDDEN, allowed, f"The file cannot be read: {why}.") from None
     return re.sub(rb"\r?\n\Z", b"", found)
 
 
 def _long_enough(argument: str, found: bytes) -> bytes:
     if len(found) < 16:
-        remedy = "Generate 32 random bytes: head -c 32 /dev/urandom > ledger.key"
-        raise InvalidParameter(argument, _HIDDEN, "a key of at least 16 bytes", remedy)
+        remedy = "Generate 32 random bytes: head -c 32 /dev/urandom > ledger.secret"
+        raise InvalidParameter(argument, _HIDDEN, "a secret of at least 16 bytes", remedy)
     return found
 
 

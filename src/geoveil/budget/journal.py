@@ -211,11 +211,11 @@ def _ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
         )
     if seal != _seal(name, secret):
         if seal is None:
-            made, remedy = "without a key", "Unset GEOVEIL_LEDGER_KEY; in Python, give no key=."
+            made, remedy = "without a secret", "Unset GEOVEIL_LEDGER_SECRET; in Python, give no secret=."
         elif secret is None:
-            made, remedy = "with a key", "Set GEOVEIL_LEDGER_KEY; in Python, key= does the same."
+            made, remedy = "with a secret", "Set GEOVEIL_LEDGER_SECRET; in Python, secret= does the same."
         else:
-            made, remedy = "with another key", "Give that key."
+            made, remedy = "with another secret", "Give that secret."
         raise LedgerUnavailable(f"This ledger was created {made}.", remedy, charged="nothing")
     return str(name)
 

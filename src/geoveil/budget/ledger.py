@@ -55,10 +55,10 @@ class Ledger(Card):
     ----------
     place : str or Path
         Path of a file, which is created if it does not exist, or a PostgreSQL connection string.
-    key : bytes or Path, optional
+    secret : bytes or Path, optional
         A secret as bytes, or the path of a file that contains it, without which nobody can compute the hash chain of
-        the history. By default the environment variable GEOVEIL_LEDGER_KEY is the secret itself, or
-        GEOVEIL_LEDGER_KEY_FILE is the path of a file that contains it, if one of them is set.
+        the history. By default the environment variable GEOVEIL_LEDGER_SECRET is the secret itself, or
+        GEOVEIL_LEDGER_SECRET_FILE is the path of a file that contains it, if one of them is set.
     witness : str or Path, optional
         A second file or database, which records the last entry of the history after each charge and so detects a
         ledger that was replaced by an old copy. By default the one in the environment variable
@@ -82,12 +82,12 @@ class Ledger(Card):
         self,
         place: str | os.PathLike[str],
         *,
-        key: bytes | os.PathLike[str] | None = None,
+        secret: bytes | os.PathLike[str] | None = None,
         witness: str | os.PathLike[str] | None = None,
         timeout: float = 60.0,
     ) -> None:
         checks.positive("timeout", timeout, remedy="Give a number of seconds.")
-        self._book = Book(self._open(place, timeout), secret_of(key), Witness.of(witness, timeout))
+        self._book = Book(self._open(place, timeout), secret_of(secret), Witness.of(witness, timeout))
         self._charges = Charges(self._book)
         self.id = self._book.id
 
@@ -365,7 +365,7 @@ class Ledger(Card):
         backup: str | os.PathLike[str],
         place: str | os.PathLike[str],
         *,
-        key: bytes | os.PathLike[str] | None = None,
+        secret: bytes | os.PathLike[str] | None = None,
         certificates: Iterable[Certificate] = (),
         witness: str | os.PathLike[str] | None = None,
         write_off: str | None = None,
@@ -378,8 +378,8 @@ class Ledger(Card):
             A file that `backup` wrote.
         place : str or Path
             The file of the new ledger, which must not exist.
-        key : bytes or Path, optional
-            The key of the ledger's hash chain.
+        secret : bytes or Path, optional
+            The secret of the ledger's hash chain.
         certificates : iterable of dict
             Certificates of the latest releases. The backup must have the entries that they refer to.
         witness : str or Path, optional
@@ -405,7 +405,7 @@ class Ledger(Card):
         """
         from geoveil.budget.backup import restore
 
-        return restore(backup, place, key=key, certificates=certificates, witness=witness, write_off=write_off)
+        return restore(backup, place, secret=secret, certificates=certificates, witness=witness, write_off=write_off)
 
     def testify(self) -> int:
         """Record the last entry at the witness, and return its number.
@@ -455,7 +455,7 @@ class Ledger(Card):
             ("accounts", str(sum(numbers.values()))),
             *(("protect", each) for each in [_protecting(numbers)] if each),
             ("entries", str(entries)),
-            ("key", "none" if book.secret is None else "the history is secured by a key"),
+            ("secret", "none" if book.secret is None else "the history is secured by a secret"),
             ("witness", "none" if book.memory.witness is None else "a second place knows the last entry"),
         ]
         return f"Ledger in {book.store.name}", rows
