@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import shapely
 
-from geoveil.report import Layer, Scene, compose
+from geoveil.report import Layer, Scene, compose, small_map
 from geoveil.report.labelling import (
     Choice,
     Obstacles,
@@ -99,7 +99,7 @@ def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
     marks.add(1, at)
     choices = [Choice(around(Label(float(x), float(y), "station", "mark", "east"))) for x, y in at]
     [frame] = frames_of(VIEW, 1052, page=False)
-    placed = place_labels(choices, marks, [frame])
+    placed = list(place_labels(choices, marks, [frame]))
     texts = [text_on_map(label, frame.pixel) for label in placed]
     assert not any(shapely.intersects(one, other) for i, one in enumerate(texts) for other in texts[:i])
     assert not any(shapely.intersects_xy(text, *spot) for text in texts for spot in at)
@@ -299,6 +299,7 @@ def test_tracks_beside_released_ones_have_their_colours() -> None:
     assert {shape.style.colour for shape in second.shapes} == {ink(person(number)) for number in range(3)}
     assert len(second.keys) == 1
     assert sum(label.kind == "mark" for label in scene.labels) == 3
+    assert all(f"stroke: {LIGHT[ink(person(number))]}" in small_map([released, driven]) for number in range(3))
     alone = compose([driven], beyond=False)
     assert alone is not None
     assert sum(label.kind == "mark" for label in alone.labels) == 3

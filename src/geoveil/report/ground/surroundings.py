@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.report.ground.names import Places, places_around, where
-from geoveil.report.ground.packed import Geometries, packed_file
-from geoveil.report.layers import Floats
+from geoveil.report.ground.packed import packed_file
+from geoveil.report.layers import Floats, Geometries
 
 __all__ = ["DETAILS", "FARTHEST", "Ground", "Lines", "ground_around"]
 
@@ -47,6 +47,10 @@ class Lines:
 
     shapes: Geometries
     ranks: NDArray[np.int64]
+
+    def of_rank(self, rank: int) -> Geometries:
+        """Return the lines of one rank."""
+        return np.asarray(self.shapes[self.ranks == rank])
 
 
 @dataclass(frozen=True, eq=False)
