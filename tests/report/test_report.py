@@ -530,6 +530,8 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ({"texts": ("a",)}, "texts"),
         ({"values": np.ones(2)}, "values"),
         ({"kind": "grid"}, "values"),
+        ({"persons": [0, 1], "names": ("ann",)}, "persons"),
+        ({"persons": [0, -1], "names": ("ann", "bob")}, "persons"),
     ],
 )
 def test_layers_are_checked(change: dict[str, Any], wrong: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from geoveil.report.formatting import location
 from geoveil.report.graticules import graticules_of
 from geoveil.report.ground.basemap import read_basemap
-from geoveil.report.ground.surroundings import DETAILS, Ground, Lines, ground_around
+from geoveil.report.ground.surroundings import DETAILS, Ground, Ranked, ground_around
 from geoveil.report.layers import Geometries
 from geoveil.report.locator import locator_around
 from geoveil.report.map_projection import Box, Projection
@@ -159,7 +159,7 @@ def _thin(ground: Ground, pixel: float) -> Group:
     """Return the lines that are drawn below areas of data: rivers, roads, borders of states and provinces."""
     shapes = []
     for name, styles in _LINES.items():
-        lines: Lines = getattr(ground, name)
+        lines: Ranked = getattr(ground, name)
         if pixel > _COARSEST.get(name, np.inf) or (name == "borders" and pixel < _SHARPEST_BORDERS):
             continue
         ranks = np.minimum(lines.ranks, len(styles) - 1)

@@ -167,7 +167,6 @@ class _Plan:
     obstacles: Obstacles = field(init=False)
     colours: int = 0
     groups: int = 0
-    owners: int = 0
 
     def __post_init__(self) -> None:
         self.obstacles = Obstacles(self.pixel)
@@ -176,11 +175,6 @@ class _Plan:
     def pixel(self) -> float:
         """Metres in a pixel."""
         return self.view.side / self.pixels
-
-    def _owner(self) -> int:
-        """Return a new number that identifies data with its own label."""
-        self.owners += 1
-        return self.owners
 
     def group(self, layer: Layer) -> Group:
         """Return the shapes and the legend of a layer."""
@@ -213,7 +207,7 @@ class _Plan:
         for colour, name, rows in whose:
             style = Style(colour, size, 0.8, marker="square" if data.layer.role == "truth" else "disc")
             shapes.append(Shape("dots", (data.flat[rows],), style))
-            self.obstacles.add(self._owner(), data.flat[rows])
+            self.obstacles.add(data.flat[rows])
             keys.append(Key(name, "dots", style))
         circles, said = self._circles(data, whose)
         return [*circles, *shapes], [*keys, *said]
@@ -228,7 +222,7 @@ class _Plan:
         style = Style(self._colour(layer), 11.0, marker="diamond" if public else "disc", halo=True)
         # The locations around the middle of a mark stand for its size.
         for step in ((0, 0), (5, 0), (-5, 0), (0, 5), (0, -5)):
-            self.obstacles.add(self._owner(), flat + np.array(step) * self.pixel)
+            self.obstacles.add(flat + np.array(step) * self.pixel)
         # Labels of public locations are on the left, so that they do not cover those of released ones nearby.
         for (x, y), i in zip(flat.tolist(), np.flatnonzero(data.known), strict=True):
             label = Label(x, y, layer.texts[i], "mark", "west" if public else "east", group=self.groups)
@@ -274,8 +268,7 @@ class _Plan:
                 shapes.append(line)
             if alone := [track for track in tracks if len(track) == 1]:
                 shapes.append(Shape("dots", (np.concatenate(alone),), Style(colour, 5.0)))
-            owner = self._owner()
-            self.obstacles.add(owner, *line.parts, joined=True)
+            owner = self.obstacles.add(*line.parts, joined=True)
             if not beside:
                 keys.append(Key(name, "line", style))
                 if len(whose) > 1 and line.parts:
@@ -412,7 +405,7 @@ class _Plan:
 
         # The largest flows come last, above the others.
         shapes = [shape for i in np.argsort(values, kind="stable") for shape in _arc(pairs[i], arc_style(values[i]))]
-        self.obstacles.add(self._owner(), *(shape.parts[0] for shape in shapes if shape.form == "line"))
+        self.obstacles.add(*(shape.parts[0] for shape in shapes if shape.form == "line"))
         keys = [Key(f"{layer.name}: widths are proportional to {layer.counted}")]
         top, thin = round_below(most), _THINNEST / _WIDEST * most
         least = round_below(max(float(values.min()), thin))
@@ -427,7 +420,7 @@ class _Plan:
     def _area(self, data: _Data) -> Drawn:
         layer = data.layer
         rings = data.split(data.known)
-        self.obstacles.add(self._owner(), *rings[:_AREAS], joined=True)
+        self.obstacles.add(*rings[:_AREAS], joined=True)
         name = layer.name
         if len(rings) > _AREAS:
             kept = rings[:: -(-len(rings) // _AREAS)]

@@ -14,7 +14,7 @@ from geoveil.errors import InvalidData
 from geoveil.report.composing import compose
 from geoveil.report.document import Report
 from geoveil.report.formatting import WARNING, round_below, with_units
-from geoveil.report.labelling import FONTS, Frame, anchor_of
+from geoveil.report.labelling import FONTS, Frame, anchor_of, figure_size
 from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box
 from geoveil.report.palette import LIGHT
@@ -41,8 +41,6 @@ _MARKERS = {"disc": "o", "square": "s", "diamond": "D"}
 _LOCATOR, _ROOM = 100.0, 300.0
 #: The corner of a legend that is placed.
 Place: TypeAlias = Literal["upper left", "lower left"]
-#: The width and the height in pixels of the corner with the scale bar.
-_SCALE = 150.0, 62.0
 
 
 def draw(path: Path, report: Report) -> None:
@@ -61,7 +59,7 @@ def draw(path: Path, report: Report) -> None:
     across = 2 if width > 500 and sum(len(group.keys) for group in scene.layers) > 3 else 1
     # matplotlib fills the first column first.
     half = -(-sum(len(group.keys) for group in scene.layers) // across)
-    map_width, map_height = width - 52.0, (width - 52.0) * min(max(scene.view.height / scene.view.width, 0.6), 0.95)
+    map_width, map_height = figure_size(scene.view, width)
     source = textwrap.wrap(f"Map: {scene.source}", int((width - 12) // 5.3))
     # Fonts are part of the file: as TrueType in PDF, as outlines in SVG; equal scenes give equal files.
     with matplotlib.rc_context(
@@ -116,11 +114,10 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Callable[[Floats], Floats] = n
     window = axes.get_window_extent()
     dpi = axes.get_figure().dpi  # type: ignore[union-attr]
     wide, high = window.width / dpi * 96, window.height / dpi * 96
-    pixel = max(scene.view.width / wide, scene.view.height / high)
-    x, y = scene.view.middle
-    frame = Frame(pixel, Box(-wide / 2, -high / 2, wide / 2, high / 2).moved(x / pixel, y / pixel))
-    box = frame.box.scaled(pixel)
-    canvas = _Canvas(axes, to_axes, pixel)
+    locator = scene.locator if wide >= _ROOM else None
+    frame = Frame.of(scene.view, wide, high, located=locator.corner if locator else None)
+    box, (x, y) = frame.box.scaled(frame.pixel), scene.view.middle
+    canvas = _Canvas(axes, to_axes, frame.pixel)
     (west, _), (east, _), (_, south), (_, north) = to_axes(
         np.array([[box.west, y], [box.east, y], [x, box.south], [x, box.north]])
     )
@@ -131,13 +128,11 @@ def draw_scene(axes: Axes, scene: Scene, to_axes: Callable[[Floats], Floats] = n
             if not shape.on_demand:
                 canvas.shape(shape, 1 + 1e-2 * number + 1e-5 * at)
     canvas.graticule(scene, box, 1 + 1e-2 * scene.ground + 9e-3)
-    taken = [frame.corner("south-west", *_SCALE)]
-    if scene.locator is not None and wide >= _ROOM:
-        inside = replace(frame, box=frame.box.grown(-8)).corner(scene.locator.corner, _LOCATOR, _LOCATOR)
-        taken.append(inside.grown(6))
-        left, low = (inside.west - frame.box.west) / wide, (inside.south - frame.box.south) / high
-        _draw_locator(axes.inset_axes((left, low, _LOCATOR / wide, _LOCATOR / high)), scene.locator)
-    for label in replace(frame, taken=tuple(taken)).shown(scene.labels):
+    if locator is not None:
+        inset = replace(frame, box=frame.box.grown(-8)).corner(locator.corner, _LOCATOR, _LOCATOR)
+        left, low = (inset.west - frame.box.west) / wide, (inset.south - frame.box.south) / high
+        _draw_locator(axes.inset_axes((left, low, _LOCATOR / wide, _LOCATOR / high)), locator)
+    for label in frame.shown(scene.labels):
         canvas.label(label)
     canvas.scale_bar(box)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import shapely
 
 __all__ = [
-    *("FONTS", "Choice", "Frame", "Obstacles", "anchor_of", "around", "box_of", "frames_of", "free_corner"),
-    *("place_labels", "text_box_of", "without_overlaps"),
+    *("FONTS", "Choice", "Frame", "Obstacles", "anchor_of", "around", "box_of", "figure_size", "frames_of"),
+    *("free_corner", "place_labels", "text_box_of", "without_overlaps"),
 ]
 
 #: The size in pixels, the weight and the style of each kind of label.
@@ -131,6 +131,15 @@ class Frame:
     page: bool = False
     taken: tuple[Box, ...] = ()
 
+    @classmethod
+    def of(cls, view: Box, wide: float, high: float, *, page: bool = False, located: Corner | None = None) -> Frame:
+        """Return the frame of a given size that shows a view, with the small map in a corner if there is one."""
+        pixel = max(view.width / wide, view.height / high)
+        x, y = (at / pixel for at in view.middle)
+        frame = cls(pixel, Box(-wide / 2, -high / 2, wide / 2, high / 2).moved(x, y), page)
+        taken = [frame.corner("south-west", *_SCALE), *([frame.corner("north-east", *_BUTTONS)] if page else [])]
+        return replace(frame, taken=(*taken, *([frame.small(located)] if located else [])))
+
     def corner(self, corner: Corner, wide: float, high: float) -> Box:
         """Return the box in a corner that is `wide` by `high` pixels large."""
         left = self.box.east - wide if corner.endswith("east") else self.box.west
@@ -166,16 +175,14 @@ def frames_of(view: Box, pixels: float, *, page: bool, located: Corner | None = 
     >>> [round(frame.pixel) for frame in frames_of(Box(-5e3, -3e3, 5e3, 3e3), 900.0, page=True)]
     [11, 28]
     """
+    sizes = _PAGES if page else (figure_size(view, pixels),)
+    return tuple(Frame.of(view, *size, page=page, located=located) for size in sizes)
+
+
+def figure_size(view: Box, pixels: float) -> tuple[float, float]:
+    """Return the width and the height in pixels of the map in a figure that is `pixels` wide."""
     wide = pixels - _BESIDE
-    frames = []
-    for across, up in _PAGES if page else ((wide, wide * min(max(view.height / view.width, 0.6), 0.95)),):
-        pixel = max(view.width / across, view.height / up)
-        x, y = (at / pixel for at in view.middle)
-        frame = Frame(pixel, Box(-across / 2, -up / 2, across / 2, up / 2).moved(x, y), page)
-        taken = [frame.corner("south-west", *_SCALE), *([frame.corner("north-east", *_BUTTONS)] if page else [])]
-        taken += [frame.small(located)] if located else []
-        frames.append(replace(frame, taken=tuple(taken)))
-    return tuple(frames)
+    return wide, wide * min(max(view.height / view.width, 0.6), 0.95)
 
 
 @dataclass
@@ -186,15 +193,17 @@ class Obstacles:
     places: list[Floats] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
 
-    def add(self, owner: int, *parts: Floats, joined: bool = False) -> None:
-        """Add locations, and those between them if they are joined to lines."""
+    def add(self, *parts: Floats, joined: bool = False) -> int:
+        """Add locations, and those between them if they are joined to lines; return the number of their owner."""
         import shapely
 
+        owner = len(self.owners)
         for part in parts:
             if joined and len(np.unique(part, axis=0)) > 1:
                 part = shapely.get_coordinates(shapely.segmentize(shapely.LineString(part), _APART * self.apart))
             self.places.append(part[:, :2])
             self.owners.append(owner)
+        return owner
 
     def all(self) -> tuple[Floats, NDArray[np.int64]]:
         """Return all locations and their owners, or an evenly spaced sample if there are very many."""

@@ -114,8 +114,8 @@ class Layer:
         self._set_numbers("values", np.float64, 0 if self.parts is None else len(np.unique(self.parts)))
         self._set_numbers("persons", np.int64, len(places))
         self._set("names", tuple(map(str, self.names)))
-        if self.persons is not None and len(self.persons) and not 0 <= self.persons.max() < len(self.names):
-            raise InvalidParameter("persons", int(self.persons.max()), "positions in names", "Name every person.")
+        if self.persons is not None and not set(np.unique(self.persons).tolist()) <= set(range(len(self.names))):
+            raise InvalidParameter("persons", self.persons, "positions in names", "Name every person.")
         self._set("texts", tuple(map(str, self.texts)))
         if self.texts and len(self.texts) != len(places):
             raise InvalidParameter("texts", len(self.texts), f"one for each of {len(places)} places", "Or give none.")

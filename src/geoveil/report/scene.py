@@ -185,14 +185,9 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Graticule:
-    """Meridians and parallels of one spacing, with their names, shown at some scales.
+    """Meridians and parallels of one spacing, each with its text at the frame, such as "122° W".
 
-    Parameters
-    ----------
-    meridians, parallels : tuple of (str, array)
-        Each line with its text at the frame, such as "122° W".
-    finest, coarsest : float
-        The smallest and the largest number of metres per pixel at which they are shown.
+    They are shown from `finest` to `coarsest` metres per pixel.
     """
 
     meridians: Graduated
