@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.report import Layer, Report, write
+from geoveil.report import Layer, Report, compose, write
+from geoveil.report.figure import draw_scene
 from geoveil.report.formatting import WARNING
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -78,3 +79,15 @@ def test_truth_is_in_the_title_of_the_file(release: gv.Release, tmp_path: Path) 
     assert WARNING.encode() in data or any(
         WARNING.encode() in zlib.decompress(part) for part in re.findall(rb"stream\r?\n(x.*?)endstream", data, re.S)
     )
+
+
+def test_near_a_pole_parallels_have_degrees() -> None:
+    """A parallel that crosses the frame twice is named where it crosses its western edge."""
+    from matplotlib.figure import Figure
+
+    places = np.array([[-20.0, 89.3], [10.0, 89.5], [40.0, 89.3], [10.0, 89.8]])
+    scene = compose([Layer("camps", places, "points", "released", radius=9000.0)], pixels=600, beyond=False)
+    assert scene is not None
+    axes = Figure(figsize=(6, 5)).add_axes((0.1, 0.1, 0.8, 0.8))
+    draw_scene(axes, scene)
+    assert [text.get_text() for text in axes.get_yticklabels()]

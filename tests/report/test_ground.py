@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.distortion import earth
 from geoveil.report.graticules import graticules_of, meridians_of, parallels_of
-from geoveil.report.ground import Ground, check_basemap, ground_around, read_basemap
-from geoveil.report.ground.surroundings import _components, _without_stumps
+from geoveil.report.ground.basemap import check_basemap, read_basemap
+from geoveil.report.ground.surroundings import Ground, _components, _without_stumps, ground_around
 from geoveil.report.map_projection import Box, Projection
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]

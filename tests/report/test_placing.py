@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import shapely
 
-from geoveil.report import Layer, Scene, compose
+from geoveil.report import Layer, Scene, compose, small_map
 from geoveil.report.labelling import (
     Choice,
     Obstacles,
@@ -21,7 +21,7 @@ from geoveil.report.labelling import (
     text_box_of,
 )
 from geoveil.report.map_projection import Box
-from geoveil.report.palette import DARK, LIGHT, PERSONS, contrast, ink, person
+from geoveil.report.palette import DARK, LIGHT, PERSONS, ink, person
 from geoveil.report.scene import Label
 from tests.report.ten_places import PLACES, release_at
 
@@ -84,8 +84,21 @@ def test_names_of_places_lie_on_no_track(name: str) -> None:
         assert not shapely.intersects(text_on_map(label, frame.pixel), every), label
 
 
+def contrast(one: str, other: str) -> float:
+    """The ratio of the luminances of two colours, as WCAG 2 defines it."""
+
+    def luminance(colour: str) -> float:
+        parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def test_colours_of_names_can_be_read() -> None:
     """Texts in the colours of persons have a contrast of 4.5 or more to their halo and to land, light and dark."""
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for palette in (LIGHT, DARK):
         for number in range(PERSONS):
             text = palette[ink(person(number))]
@@ -96,10 +109,10 @@ def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
     """A label that would cover another, or a symbol, stands on another side."""
     at = np.array([[0.0, 0.0], [300.0, 0.0], [0.0, 150.0]])
     marks = Obstacles(10.0)
-    marks.add(1, at)
+    marks.add(at)
     choices = [Choice(around(Label(float(x), float(y), "station", "mark", "east"))) for x, y in at]
     [frame] = frames_of(VIEW, 1052, page=False)
-    placed = place_labels(choices, marks, [frame])
+    placed = list(place_labels(choices, marks, [frame]))
     texts = [text_on_map(label, frame.pixel) for label in placed]
     assert not any(shapely.intersects(one, other) for i, one in enumerate(texts) for other in texts[:i])
     assert not any(shapely.intersects_xy(text, *spot) for text in texts for spot in at)
@@ -299,6 +312,7 @@ def test_tracks_beside_released_ones_have_their_colours() -> None:
     assert {shape.style.colour for shape in second.shapes} == {ink(person(number)) for number in range(3)}
     assert len(second.keys) == 1
     assert sum(label.kind == "mark" for label in scene.labels) == 3
+    assert all(f"stroke: {LIGHT[ink(person(number))]}" in small_map([released, driven]) for number in range(3))
     alone = compose([driven], beyond=False)
     assert alone is not None
     assert sum(label.kind == "mark" for label in alone.labels) == 3
@@ -307,5 +321,5 @@ def test_tracks_beside_released_ones_have_their_colours() -> None:
 def test_an_area_of_one_location_is_an_obstacle_too() -> None:
     """A ring whose corners are all the same has no length to be divided."""
     obstacles = Obstacles(10.0)
-    obstacles.add(0, np.zeros((4, 2)), joined=True)
+    obstacles.add(np.zeros((4, 2)), joined=True)
     assert len(obstacles.all()[0]) == 4

@@ -25,11 +25,10 @@ from geoveil.protection import TABLE
 from geoveil.release import map_cells
 from geoveil.report import Balance, Layer, Report, write
 from geoveil.report import page as page_module
-from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.composing import compose
 from geoveil.report.formatting import WARNING
 from geoveil.report.map_projection import view_of
-from geoveil.report.page import page
+from geoveil.report.page import attacker_curve, gauges, page
 from geoveil.report.scene import Shape
 from geoveil.words import metres
 from tests.questions import release_of
@@ -531,6 +530,8 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ({"texts": ("a",)}, "texts"),
         ({"values": np.ones(2)}, "values"),
         ({"kind": "grid"}, "values"),
+        ({"persons": [0, 1], "names": ("ann",)}, "persons"),
+        ({"persons": [0, -1], "names": ("ann", "bob")}, "persons"),
     ],
 )
 def test_layers_are_checked(change: dict[str, Any], wrong: str) -> None:

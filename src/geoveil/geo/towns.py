@@ -51,13 +51,13 @@ def towns_near(lon: float, lat: float, distance: float, least: int = 0) -> Towns
     """
     west, north, half = _blocks()
     near = np.flatnonzero((ground_distances(lat, lon, north, west) <= distance + half) & (least <= _SMALL))
-    found = []
+    parts = []
     for block in (0, *(near + 1).tolist()):
         texts, degrees, populations = _block(block)
         away = ground_distances(lat, lon, degrees[1], degrees[0])
         rows = np.flatnonzero((away <= distance) & (populations >= least))
-        found.append((texts[:, rows], degrees[:, rows], populations[rows]))
-    texts, degrees, populations = (np.concatenate(part, axis=-1) for part in zip(*found, strict=True))
+        parts.append((texts[:, rows], degrees[:, rows], populations[rows]))
+    texts, degrees, populations = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
     names, countries, regions = texts.tolist()
     titles = _titles()
     return Towns(
@@ -81,19 +81,19 @@ def _block(block: int) -> tuple[NDArray[np.object_], Floats, Floats]:
     """Return names, countries and regions of the places of a block, their degrees and their populations."""
     texts, numbers = ["name", "country", "region"], ["lon", "lat", "population"]
     table = place_file().read_row_group(block, columns=[*texts, *numbers, "named"])
-    named = np.asarray(table["named"])
-    lon, lat, populations = (np.asarray(table[name], dtype=float)[named] for name in numbers)
-    rows = np.array([table[name].to_pylist() for name in texts], dtype=object)[:, named]
+    # Rows are left out before their texts become objects of Python, which takes most of the time.
+    table = table.filter(table["named"])
+    lon, lat, populations = (np.asarray(table[name], dtype=float) for name in numbers)
+    rows = np.array([np.asarray(table[name]) for name in texts], dtype=object)
     return rows, np.array([lon, lat]) * 1e-3, populations
 
 
 @functools.cache
 def _titles() -> dict[tuple[str, str], str]:
     """Return the names of countries and first-order regions by their codes."""
-    columns = place_file().read_row_group(0, columns=["kind", "name", "country", "region"]).to_pydict()
-    found: dict[tuple[str, str], str] = {}
-    for kind, *place in zip(*columns.values(), strict=True):
-        if kind != "city":
-            # A region comes before its parts.
-            found.setdefault((place[1], place[2]), place[0])
-    return found
+    import pyarrow.compute as pc
+
+    table = place_file().read_row_group(0, columns=["kind", "name", "country", "region"])
+    columns = table.filter(pc.not_equal(table["kind"], "city")).drop_columns("kind").to_pydict()
+    # A region comes before its parts, and keeps its name.
+    return {(country, region): name for name, country, region in reversed([*zip(*columns.values(), strict=True)])}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from geoveil import checks
 from geoveil.errors import InvalidData, InvalidParameter
+
+if TYPE_CHECKING:
+    import geopandas
 
 __all__ = ["Grid"]
 
@@ -93,7 +96,7 @@ class Grid:
         y, x = ((edges[1:] + edges[:-1]) / 2 for edges in self.edges)
         return np.stack(np.meshgrid(x, y), axis=-1)
 
-    def count(self, points: Any) -> NDArray[np.int64]:
+    def count(self, points: ArrayLike | geopandas.GeoSeries | geopandas.GeoDataFrame) -> NDArray[np.int64]:
         """Count the points in each cell; points outside the grid are ignored.
 
         A cell contains its southern and western edges. Counts of true locations are not private. Counts of released

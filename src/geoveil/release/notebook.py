@@ -57,7 +57,7 @@ def draw_map(release: Release, ax: Axes | None, report: Report, style: dict[str,
     draw_credit(ax, scene)
     if style:
         return _draw_frame(release, ax, style)
-    legend_of(ax, handles_of(scene, 100), loc="upper left", bbox_to_anchor=(0.0, -0.07), borderaxespad=0.0)
+    legend_of(ax, handles_of(scene, 100), "upper left", (0.0, -0.07))
     return ax
 
 

@@ -5,7 +5,7 @@
 
 from geoveil.report.composing import compose
 from geoveil.report.document import Balance, Report
-from geoveil.report.ground import check_basemap
+from geoveil.report.ground.basemap import check_basemap
 from geoveil.report.layers import Layer
 from geoveil.report.report_view import ReportView
 from geoveil.report.scene import Scene

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from geoveil.report.formatting import location
 from geoveil.report.graticules import graticules_of
-from geoveil.report.ground import DETAILS, Ground, Lines, ground_around, read_basemap
+from geoveil.report.ground.basemap import read_basemap
+from geoveil.report.ground.surroundings import DETAILS, Ground, Ranked, ground_around
+from geoveil.report.layers import Geometries
 from geoveil.report.locator import locator_around
 from geoveil.report.map_projection import Box, Projection
-from geoveil.report.oceans import ocean_at
-from geoveil.report.outlines import lines_of, rings_of
-from geoveil.report.scene import Graticule, Group, Label, Locator, Shape, Style
+from geoveil.report.scene import Group, Label, Scene, Shape, Style
 
-__all__ = ["Backdrop", "backdrop"]
+__all__ = ["backdrop"]
 
 #: Half the side of the square with full detail, divided by the larger side of the first view.
 _AROUND = 1.1
@@ -52,23 +50,10 @@ _COARSEST = {"roads": 700.0, "rivers": 12_000.0}
 _SHARPEST_BORDERS = 60.0
 
 
-@dataclass(frozen=True, eq=False)
-class Backdrop:
-    """The ground of a scene: groups below and above areas of data, labels, meridians, and sentences about it."""
-
-    below: tuple[Group, ...]
-    above: tuple[Group, ...]
-    labels: tuple[Label, ...]
-    ocean: str
-    graticules: tuple[Graticule, ...]
-    locator: Locator | None
-    where: str
-    source: str
-    remarks: tuple[str, ...] = ()
-
-
-def backdrop(projection: Projection, view: Box, *, pixels: float, beyond: bool, basemap: str | None) -> Backdrop:
-    """Return the ground of a map.
+def backdrop(
+    projection: Projection, view: Box, *, pixels: float, beyond: bool, basemap: str | None
+) -> tuple[Scene, int]:
+    """Return a scene of the ground alone, and the number of its groups that lie below areas of data.
 
     Parameters
     ----------
@@ -81,31 +66,38 @@ def backdrop(projection: Projection, view: Box, *, pixels: float, beyond: bool, 
     basemap : str, optional
         The path of the user's own base map, drawn over the ground.
     """
-    wide = view.side
-    ground = _ground(projection.lon, projection.lat, _AROUND * wide, beyond)
-    where = f"The middle of the map is at {location(projection.lon, projection.lat)}: {ground.where}"
-    graticules = tuple(graticules_of(projection, view, wide / pixels, beyond=beyond))
+    lon, lat, wide = projection.lon, projection.lat, view.side
+    pixel = wide / pixels
+    ground = _ground(lon, lat, _AROUND * wide, beyond)
 
     def small(half: float) -> Ground:
-        return _ground(projection.lon, projection.lat, half, False, _SMALL)
+        return _ground(lon, lat, half, False, _SMALL)
 
-    at_sea = not len(small(_NEAR).land)
-    locator = locator_around(projection, view, small, at_sea=at_sea)
-    below, thin = [_areas(ground)], _thin(ground, wide / pixels)
-    above = [_shores(ground, wide / pixels, _AROUND * wide)]
+    ocean = "" if len(small(_NEAR).land) else ocean_at(lon, lat)
+    thin = _thin(ground, pixel)
+    below, above = [_areas(ground)], [_shores(ground, pixel, _AROUND * wide)]
     # The frame of a page may have another shape than the view; that of a figure is never much higher or wider.
-    source = _source(thin, view.square((_AROUND if beyond else 0.53) * wide))
-    remarks = []
+    source, remark = _source(thin, view.square((_AROUND if beyond else 0.53) * wide)), ""
     if basemap is not None:
         own = read_basemap(basemap, projection, view.square(_AROUND * wide))
-        fill, line, dots = Style("basemap", 0.6, 0.9, 0.25), Style("basemap", 1.1), Style("basemap", 3.0)
-        below.append(Group("base map: areas", "ground", (Shape("fill", tuple(rings_of(own.areas)), fill),)))
-        above.append(Group("base map", "ground", (Shape("line", lines_of(own.lines), line), *_dots(own.points, dots))))
+        areas = Shape.filled(own.areas, Style("basemap", 0.6, 0.9, 0.25))
+        below.append(Group("base map: areas", "ground", (areas,)))
+        above.append(Group("base map", "ground", (Shape.drawn(own.lines, Style("basemap", 1.1)), *_dots(own.points))))
         source = f"Base map: {Path(basemap).name}. {source}"
-        remarks += [own.remark] if own.remark else []
-    labels = _labels(ground, view, wide / pixels)
-    ocean = ocean_at(projection.lon, projection.lat) if at_sea else ""
-    return Backdrop((*below, thin), tuple(above), labels, ocean, graticules, locator, where, source, tuple(remarks))
+        remark = own.remark
+    below.append(thin)
+    scene = Scene(
+        projection,
+        view,
+        (*below, *above),
+        (*_labels(ground, view, pixel), *([Label(*view.middle, ocean, "water", "middle")] if ocean else [])),
+        tuple(graticules_of(projection, view, pixel, beyond=beyond)),
+        locator_around(view, small, ocean),
+        f"The middle of the map is at {location(lon, lat)}: {ground.where}",
+        source,
+        (remark,) if remark else (),
+    )
+    return scene, len(below)
 
 
 @functools.lru_cache(maxsize=8)
@@ -115,16 +107,34 @@ def _ground(lon: float, lat: float, reach: float, beyond: bool, details: float =
     return ground_around(to_map, lon, lat, reach, beyond=beyond, farthest=_BEYOND * reach, details=details)
 
 
+def ocean_at(lon: float, lat: float) -> str:
+    """Return the name of the ocean of a location that is hundreds of kilometres from land.
+
+    Continents separate the oceans, so that a few meridians are enough to tell them apart. South of Africa, Tasmania
+    and America, the meridians of the capes are the conventional limits of the oceans, rounded.
+
+    Examples
+    --------
+    >>> ocean_at(-152.0, 8.0), ocean_at(-40.0, 30.0), ocean_at(75.0, -20.0), ocean_at(0.0, 88.0)
+    ('Pacific Ocean', 'Atlantic Ocean', 'Indian Ocean', 'Arctic Ocean')
+    """
+    if lat > 70:
+        return "Arctic Ocean"
+    if lat < -60:
+        return "Southern Ocean"
+    if 20 <= lon <= 147 and (lat < 0 or lon < 100):
+        return "Indian Ocean"
+    america = -100 if lat > 9 else -68
+    return "Pacific Ocean" if lon < america or lon > 100 else "Atlantic Ocean"
+
+
 def _areas(ground: Ground) -> Group:
     # A thin edge of the same colour closes the gaps between neighbouring pieces.
-    land = tuple(
-        Shape("fill", tuple(rings_of(patch)), Style("land", 0.8, 1.0, 1.0)) for patch in _patches(ground.land)
-    )
-    water = Shape("fill", tuple(rings_of(ground.water)), Style("sea", 0.6, 1.0, 1.0))
-    return Group("land and water", "ground", (*land, water))
+    land = [Shape.filled(patch, Style("land", 0.8, 1.0, 1.0)) for patch in _patches(ground.land)]
+    return Group("land and water", "ground", (*land, Shape.filled(ground.water, Style("sea", 0.6, 1.0, 1.0))))
 
 
-def _patches(shapes: Any) -> list[Any]:
+def _patches(shapes: Geometries) -> list[Geometries]:
     """Return shapes in groups by their reach from the middle, in powers of eight.
 
     A browser that shows a close view then draws the nearest group alone.
@@ -140,25 +150,23 @@ def _source(thin: Group, seen: Box) -> str:
     """Return the credits that a map has to show for its ground; roads are credited only where some are drawn."""
     import shapely
 
-    lines = [part for shape in thin.shapes if shape.style.colour == "road" for part in shape.parts]
-    box = shapely.box(seen.west, seen.south, seen.east, seen.north)
-    roads = any(shapely.LineString(line).intersects(box) for line in lines)
-    return f"{_ROADS if roads else ''}{_SOURCE}"
+    roads = [part for shape in thin.shapes if shape.style.colour == "road" for part in shape.parts]
+    credited = any(shapely.LineString(road).intersects(shapely.box(*seen)) for road in roads)
+    return f"{_ROADS if credited else ''}{_SOURCE}"
 
 
 def _thin(ground: Ground, pixel: float) -> Group:
     """Return the lines that are drawn below areas of data: rivers, roads, borders of states and provinces."""
     shapes = []
     for name, styles in _LINES.items():
-        lines: Lines = getattr(ground, name)
+        lines: Ranked = getattr(ground, name)
         if pixel > _COARSEST.get(name, np.inf) or (name == "borders" and pixel < _SHARPEST_BORDERS):
             continue
         ranks = np.minimum(lines.ranks, len(styles) - 1)
         # The most important come last, above the others.
         for rank in range(len(styles) - 1, -1, -1):
             if (name, rank) != _COUNTRY:
-                chosen = lines.shapes[ranks == rank]
-                shapes += [Shape("line", lines_of(patch), styles[rank]) for patch in _patches(chosen)]
+                shapes += [Shape.drawn(patch, styles[rank]) for patch in _patches(lines.shapes[ranks == rank])]
     return Group("rivers, roads and borders", "ground", tuple(shapes))
 
 
@@ -166,21 +174,20 @@ def _shores(ground: Ground, pixel: float, reach: float) -> Group:
     """Return the lines that are drawn above areas of data: borders of countries, and coasts."""
     import shapely
 
-    country = ground.borders.shapes[(ground.borders.ranks == 0) & (pixel >= _SHARPEST_BORDERS)]
-    shapes = [Shape("line", lines_of(patch), _LINES["borders"][0]) for patch in _patches(country)]
+    country = ground.borders.of_rank(0)[: None if pixel >= _SHARPEST_BORDERS else 0]
+    shapes = [Shape.drawn(patch, _LINES["borders"][0]) for patch in _patches(country)]
     # The edges at which land was cut into pieces are no coasts.
     inner = 0.999 * reach
     whole = shapely.union_all(shapely.make_valid(shapely.clip_by_rect(ground.land, -reach, -reach, reach, reach)))
     coast = shapely.clip_by_rect(shapely.boundary(whole), -inner, -inner, inner, inner)
-    shores = shapely.get_parts(shapely.line_merge(coast))
-    shapes.append(Shape("line", lines_of(shores), Style("coast", 1.0, 0.9)))
+    shapes.append(Shape.drawn(shapely.line_merge(coast), Style("coast", 1.0, 0.9)))
     return Group("coasts and borders of countries", "ground", tuple(shapes))
 
 
-def _dots(points: Any, style: Style) -> tuple[Shape, ...]:
+def _dots(points: Geometries) -> tuple[Shape, ...]:
     import shapely
 
-    return (Shape("dots", (shapely.get_coordinates(points),), style),) if len(points) else ()
+    return (Shape("dots", (shapely.get_coordinates(points),), Style("basemap", 3.0)),) if len(points) else ()
 
 
 def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
@@ -194,14 +201,7 @@ def _labels(ground: Ground, view: Box, pixel: float) -> tuple[Label, ...]:
     # On a phone, names near the edge of the view have room towards its middle only.
     west, east = view.middle[0] + 0.1 * view.width, view.east
     return tuple(
-        Label(
-            x,
-            y,
-            name,
-            "city" if people >= _CITY else "town",
-            "west" if west < x < east else "east",
-            coarsest=most,
-        )
+        Label(x, y, name, "city" if people >= _CITY else "town", "west" if west < x < east else "east", coarsest=most)
         for name, (x, y), people, most in zip(
             places.names, places.flat.tolist(), places.populations.tolist(), coarsest.tolist(), strict=True
         )

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from geoveil.report.layers import Floats
+from geoveil.report.layers import Floats, Geometries
 from geoveil.report.palette import SHADES
 
 if TYPE_CHECKING:
     import shapely
 
-    #: The number of a shade, its limits, and the union of its cells.
-    Class: TypeAlias = tuple[int, float, float, shapely.Geometry]
+__all__ = ["Class", "classes_of", "hexagons", "limits_of"]
 
-__all__ = ["classes_of", "hexagons", "limits_of"]
-
+#: The number of a shade, its limits, and the union of its cells.
+Class: TypeAlias = "tuple[int, float, float, shapely.Geometry]"
 #: Sequences of round numbers, the densest first.
 _STEPS = ((1, 2, 5), (1, 3), (1,))
 #: The smallest ratio of the upper to the lower limit of a first class that does not begin at a round number.
@@ -45,7 +44,7 @@ def limits_of(least: float, most: float) -> list[float]:
 
 
 def classes_of(
-    cells: Sequence[shapely.Geometry], values: Floats, *, least: float, overlapping: bool, blank: bool = False
+    cells: Geometries, values: Floats, *, least: float, overlapping: bool, blank: bool = False
 ) -> Iterator[Class]:
     """Yield the classes of cells by value, each as the union of its cells, so that no seams are drawn.
 
@@ -77,7 +76,7 @@ def classes_of(
         if (number == i).any():
             shade = SHADES - 1 if len(limits) == 1 else round(i * (SHADES - 1) / (len(limits) - 1))
             high = limits[i + 1] if i + 1 < len(limits) else most
-            yield shade, low, high, join(np.asarray(cells)[number == i])
+            yield shade, low, high, join(cells[number == i])
 
 
 def hexagons(flat: Floats, width: float) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ __all__ = ["WARNING", "between", "lengths", "location", "number", "round_below",
 WARNING = "This file shows true locations. It must not be shared."
 
 
-def lengths(found: Iterable[float]) -> str:
+def lengths(sizes: Iterable[float]) -> str:
     """Return the smallest and the largest of some lengths in metres as text; only one if both read the same.
 
     Examples
@@ -21,8 +21,8 @@ def lengths(found: Iterable[float]) -> str:
     >>> lengths([812.3, 244.7, 500.0]), lengths([100.0])
     ('245 m to 813 m', '100 m')
     """
-    found = list(found)
-    return " to ".join(dict.fromkeys((metres(float(min(found))), metres(float(max(found))))))
+    sizes = list(sizes)
+    return " to ".join(dict.fromkeys((metres(float(min(sizes))), metres(float(max(sizes))))))
 
 
 def number(value: float) -> str:

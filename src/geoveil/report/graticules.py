@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box, Projection
 from geoveil.report.scene import Graduated, Graticule
 
@@ -64,10 +65,10 @@ def _simple(lines: Graduated, pixel: float) -> Graduated:
     """Return lines without corners that cannot be seen at the finest scale at which the lines are shown."""
     import shapely
 
-    return tuple(
-        (name, shapely.get_coordinates(shapely.simplify(shapely.LineString(line), _UNSEEN * pixel)))
-        for name, line in lines
-    )
+    if not lines:
+        return ()
+    simple = shapely.simplify(shapely.linestrings([line for _, line in lines]), _UNSEEN * pixel)
+    return tuple((name, shapely.get_coordinates(line)) for (name, _), line in zip(lines, simple, strict=True))
 
 
 def meridians_of(projection: Projection, box: Box, step: float, end: float) -> Graduated:
@@ -87,8 +88,8 @@ def meridians_of(projection: Projection, box: Box, step: float, end: float) -> G
     lats = np.linspace(low, high, _CORNERS)
     last = math.floor(east / step) - (east - west >= 360)
     lons = [(at * step + 180) % 360 - 180 for at in range(math.ceil(west / step), last + 1)]
-    lines = (projection.to_map(np.column_stack([np.full(_CORNERS, lon), lats])) for lon in lons)
-    return tuple((_named(lon, "E", "W", step), line) for lon, line in zip(lons, lines, strict=True))
+    names = [_named(lon, "E", "W", step) for lon in lons]
+    return _projected(projection, names, *np.meshgrid(lons, lats, indexing="ij"))
 
 
 def parallels_of(projection: Projection, box: Box, step: float) -> Graduated:
@@ -102,8 +103,13 @@ def parallels_of(projection: Projection, box: Box, step: float) -> Graduated:
     west, south, east, north = projection.degrees_of(box)
     lons = np.linspace(west, east, _CORNERS if east - west < 60 else 4 * _CORNERS)
     lats = [at * step for at in range(math.ceil(south / step), math.floor(north / step) + 1) if abs(at * step) < 90]
-    lines = (projection.to_map(np.column_stack([lons, np.full(len(lons), lat)])) for lat in lats)
-    return tuple((_named(lat, "N", "S", step), line) for lat, line in zip(lats, lines, strict=True))
+    return _projected(projection, [_named(lat, "N", "S", step) for lat in lats], *np.meshgrid(lons, lats))
+
+
+def _projected(projection: Projection, names: Sequence[str], lons: Floats, lats: Floats) -> Graduated:
+    """Return lines of the map with their names, from rows of longitudes and latitudes; all are projected at once."""
+    flat = projection.to_map(np.column_stack([lons.ravel(), lats.ravel()]))
+    return tuple(zip(names, flat.reshape(*lons.shape, 2), strict=True))
 
 
 def _named(degrees: float, positive: str, negative: str, step: float) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,16 @@ from geoveil.report.layers import Floats
 from geoveil.report.map_projection import Box
 from geoveil.report.scene import Corner, Label, Side
 
+if TYPE_CHECKING:
+    import shapely
+
 __all__ = [
-    *("Choice", "Frame", "Obstacles", "anchor_of", "around", "box_of", "fits", "font_of", "frames_of", "free_corner"),
-    *("moved", "place_labels", "text_box_of", "without_overlaps"),
+    *("FONTS", "Choice", "Frame", "Obstacles", "anchor_of", "around", "box_of", "figure_size", "frames_of"),
+    *("free_corner", "place_labels", "text_box_of", "without_overlaps"),
 ]
 
-#: West, south, east and north, in pixels.
-Bounds: TypeAlias = tuple[float, float, float, float]
-
 #: The size in pixels, the weight and the style of each kind of label.
-_FONTS: dict[str, tuple[float, int, str]] = {
+FONTS: dict[str, tuple[float, int, str]] = {
     "mark": (13.0, 600, "normal"),
     "country": (12.0, 400, "normal"),
     "city": (13.0, 600, "normal"),
@@ -30,7 +30,7 @@ _FONTS: dict[str, tuple[float, int, str]] = {
     "water": (12.0, 400, "italic"),
 }
 #: The mean width of a letter as a share of the font size, generously; the pixels between a location and its label,
-#: and between a mark and its label.
+#: and between a mark, which is larger than other symbols, and its label.
 _LETTER, _GAP, _MARK = 0.6, 6.0, 10.0
 #: The sides of a location on which its label may stand, the best first.
 _SIDES: tuple[Side, ...] = (
@@ -49,14 +49,13 @@ _BAND = 12.0
 _CORNERS: tuple[Corner, ...] = ("south-east", "north-west", "north-east")
 #: The pixels between two of the locations that represent a line, and the largest number of locations in all.
 _APART, _MOST = 5.0, 30_000
-#: The costs of covering another label, of leaving the frame, of covering a location of the data that the label names,
-#: and of covering a location of other data; and the largest number of locations that are counted.
-_LABEL, _OUTSIDE, _OWN, _OTHER, _MANY = 20.0, 12.0, 0.2, 1.5, 12
-
-
-def font_of(kind: str) -> tuple[float, int, str]:
-    """Return the size in pixels, the weight and the style of the font of a kind of label."""
-    return _FONTS[kind]
+#: The costs of standing on the next side, of covering another label, of leaving the frame, of covering a location of
+#: the data that the label names, and of covering a location of other data; and the largest number of locations that
+#: are counted.
+_SIDE, _LABEL, _OUTSIDE, _OWN, _OTHER, _MANY = 0.05, 20.0, 12.0, 0.2, 1.5, 12
+#: The largest share of a label on foreign land that costs nothing; the cost of a larger share up to the third number;
+#: beyond it, a label costs as much as one that covers another.
+_ABROAD, _CROSSING, _LOST = 0.02, 6.0, 0.75
 
 
 def anchor_of(label: Label) -> tuple[float, float, Literal["start", "middle", "end"]]:
@@ -67,7 +66,8 @@ def anchor_of(label: Label) -> tuple[float, float, Literal["start", "middle", "e
     >>> anchor_of(Label(0.0, 0.0, "Oslo", "city", "east"))
     (6.0, 0.0, 'start')
     """
-    size, gap, side = _FONTS[label.kind][0], _gap(label), label.side
+    size, side = FONTS[label.kind][0], label.side
+    gap = _MARK if label.kind == "mark" and not label.colour else _GAP
     if side == "middle":
         return 0.0, 0.0, "middle"
     up = ("north" in side) - ("south" in side)
@@ -78,28 +78,25 @@ def anchor_of(label: Label) -> tuple[float, float, Literal["start", "middle", "e
     return across * near * gap, up * (near * gap + 0.4 * size), "start" if across > 0 else "end"
 
 
-def _gap(label: Label) -> float:
-    """Return the pixels between a location and its text; marks are larger than other symbols."""
-    return _MARK if label.kind == "mark" and not label.colour else _GAP
+def text_box_of(label: Label, pixel: float = np.inf) -> Box:
+    """Return the box of a text alone, in pixels from the middle of a map whose pixels are `pixel` metres wide.
 
-
-def text_box_of(label: Label) -> Bounds:
-    """Return west, south, east and north of a text alone, in pixels from its location.
+    Without `pixel`, it is in pixels from the location of the label.
 
     Examples
     --------
     >>> [round(end) for end in text_box_of(Label(0.0, 0.0, "Oslo", "city", "east"))]
     [6, -8, 37, 8]
     """
-    size = _FONTS[label.kind][0]
+    size = FONTS[label.kind][0]
     x, y, align = anchor_of(label)
     wide, high = _LETTER * size * len(label.text), 1.2 * size
     west = x - {"start": 0.0, "middle": wide / 2, "end": wide}[align]
-    return west, y - high / 2, west + wide, y + high / 2
+    return Box(west, y - high / 2, west + wide, y + high / 2).moved(label.x / pixel, label.y / pixel)
 
 
-def box_of(label: Label) -> Bounds:
-    """Return west, south, east and north of a label and its symbol, in pixels from its location.
+def box_of(label: Label, pixel: float = np.inf) -> Box:
+    """Return the box of a label and its symbol, in pixels as for `text_box_of`.
 
     Examples
     --------
@@ -109,7 +106,8 @@ def box_of(label: Label) -> Bounds:
     # Place names of the ground keep more distance from other labels.
     room = 5.0 if label.kind in ("city", "town") else 1.0
     west, south, east, north = text_box_of(label)
-    return min(west - room, -4.0), min(south - 0.8 * room, -4.0), max(east + room, 4.0), max(north + 0.8 * room, 4.0)
+    box = min(west - room, -4.0), min(south - 0.8 * room, -4.0), max(east + room, 4.0), max(north + 0.8 * room, 4.0)
+    return Box(*box).moved(label.x / pixel, label.y / pixel)
 
 
 @dataclass(frozen=True)
@@ -120,30 +118,53 @@ class Frame:
     ----------
     pixel : float
         Metres in a pixel.
-    box : tuple of float
-        West, south, east and north, in pixels from the middle of the map.
+    box : Box
+        The frame, in pixels from the middle of the map.
     page : bool
         Whether it is the frame of a page, which has buttons.
-    taken : tuple of tuple of float
+    taken : tuple of Box
         Boxes that are taken by the scale bar, the buttons and the small map.
     """
 
     pixel: float
-    box: Bounds
+    box: Box
     page: bool = False
-    taken: tuple[Bounds, ...] = ()
+    taken: tuple[Box, ...] = ()
 
-    def corner(self, corner: Corner | str, wide: float, high: float) -> Bounds:
+    @classmethod
+    def of(cls, view: Box, wide: float, high: float, *, page: bool = False, located: Corner | None = None) -> Frame:
+        """Return the frame of a given size that shows a view, with the small map in a corner if there is one."""
+        pixel = max(view.width / wide, view.height / high)
+        x, y = (at / pixel for at in view.middle)
+        frame = cls(pixel, Box(-wide / 2, -high / 2, wide / 2, high / 2).moved(x, y), page)
+        taken = [frame.corner("south-west", *_SCALE), *([frame.corner("north-east", *_BUTTONS)] if page else [])]
+        return replace(frame, taken=(*taken, *([frame.small(located)] if located else [])))
+
+    def corner(self, corner: Corner, wide: float, high: float) -> Box:
         """Return the box in a corner that is `wide` by `high` pixels large."""
-        west, south, east, north = self.box
-        left, low = east - wide if corner.endswith("east") else west, north - high if "north" in corner else south
-        return left, low, left + wide, low + high
+        left = self.box.east - wide if corner.endswith("east") else self.box.west
+        low = self.box.north - high if "north" in corner else self.box.south
+        return Box(left, low, left + wide, low + high)
 
-    def small(self, corner: Corner) -> Bounds:
+    def small(self, corner: Corner) -> Box:
         """Return the box of the small map in a corner; on a page it is beside the buttons."""
-        west, south, east, north = self.corner(corner, _SMALL, _SMALL)
         aside = _BUTTONS[0] - 8 if self.page and corner == "north-east" else 0.0
-        return west - aside, south, east - aside, north
+        return self.corner(corner, _SMALL, _SMALL).moved(-aside, 0.0)
+
+    def whole(self, label: Label) -> bool:
+        """Return whether a label lies inside of the frame; on a page, with its symbol and some room."""
+        if self.page:
+            return self.box.grown(-4).holds(box_of(label, self.pixel))
+        return self.box.grown(-2).holds(text_box_of(label, self.pixel))
+
+    def shown(self, labels: Iterable[Label]) -> Iterator[Label]:
+        """Yield the labels in the frame; names of the ground that would be cut off or covered are left out."""
+        for label in labels:
+            x, y, text = label.x / self.pixel, label.y / self.pixel, text_box_of(label, self.pixel)
+            if label.finest <= self.pixel <= label.coarsest and self.box.holds(Box(x, y, x, y)):
+                free = self.whole(label) and not any(text.meets(taken) for taken in self.taken)
+                if label.group >= 0 or free:
+                    yield label
 
 
 def frames_of(view: Box, pixels: float, *, page: bool, located: Corner | None = None) -> tuple[Frame, ...]:
@@ -154,17 +175,14 @@ def frames_of(view: Box, pixels: float, *, page: bool, located: Corner | None = 
     >>> [round(frame.pixel) for frame in frames_of(Box(-5e3, -3e3, 5e3, 3e3), 900.0, page=True)]
     [11, 28]
     """
+    sizes = _PAGES if page else (figure_size(view, pixels),)
+    return tuple(Frame.of(view, *size, page=page, located=located) for size in sizes)
+
+
+def figure_size(view: Box, pixels: float) -> tuple[float, float]:
+    """Return the width and the height in pixels of the map in a figure that is `pixels` wide."""
     wide = pixels - _BESIDE
-    sizes = _PAGES if page else ((wide, wide * min(max(view.height / view.width, 0.6), 0.95)),)
-    found = []
-    for across, up in sizes:
-        pixel = max(view.width / across, view.height / up)
-        x, y = (at / pixel for at in view.middle)
-        frame = Frame(pixel, (x - across / 2, y - up / 2, x + across / 2, y + up / 2), page)
-        taken = [frame.corner("south-west", *_SCALE), *([frame.corner("north-east", *_BUTTONS)] if page else [])]
-        taken += [frame.small(located)] if located else []
-        found.append(replace(frame, taken=tuple(taken)))
-    return tuple(found)
+    return wide, wide * min(max(view.height / view.width, 0.6), 0.95)
 
 
 @dataclass
@@ -175,15 +193,17 @@ class Obstacles:
     places: list[Floats] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
 
-    def add(self, owner: int, *parts: Floats, joined: bool = False) -> None:
-        """Add locations, and those between them if they are joined to lines."""
+    def add(self, *parts: Floats, joined: bool = False) -> int:
+        """Add locations, and those between them if they are joined to lines; return the number of their owner."""
         import shapely
 
+        owner = len(self.owners)
         for part in parts:
             if joined and len(np.unique(part, axis=0)) > 1:
                 part = shapely.get_coordinates(shapely.segmentize(shapely.LineString(part), _APART * self.apart))
             self.places.append(part[:, :2])
             self.owners.append(owner)
+        return owner
 
     def all(self) -> tuple[Floats, NDArray[np.int64]]:
         """Return all locations and their owners, or an evenly spaced sample if there are very many."""
@@ -195,10 +215,24 @@ class Obstacles:
 
 @dataclass(frozen=True)
 class Choice:
-    """The alternatives for a label, the best first, and the data that it names; -1 for the ground."""
+    """The alternatives for a label.
+
+    Parameters
+    ----------
+    labels : tuple of Label
+        The alternatives, the best first.
+    owner : int
+        The data that it names; -1 for the ground.
+    abroad : shapely geometry, optional
+        Land, in metres of the map, on which the label should not stand.
+    most : float
+        The cost from which on the label is left out. By default the label of least cost is always taken.
+    """
 
     labels: tuple[Label, ...]
     owner: int = -1
+    abroad: shapely.Geometry | None = None
+    most: float = np.inf
 
 
 def around(label: Label) -> tuple[Label, ...]:
@@ -220,21 +254,17 @@ def free_corner(places: Floats, view: Box) -> Corner:
     frames = (*frames_of(view, 0.0, page=True), *frames_of(view, _FIGURE, page=False))
 
     def covered(corner: Corner) -> int:
-        boxes = [(frame.pixel, *frame.small(corner)) for frame in frames]
-        return sum(
-            int(_inside(places / pixel, (west - _BAND, south - _BAND, east + _BAND, north + _BAND)).sum())
-            for pixel, west, south, east, north in boxes
-        )
+        return sum(int(frame.small(corner).grown(_BAND).around(places / frame.pixel).sum()) for frame in frames)
 
     return min(_CORNERS, key=covered)
 
 
-def place_labels(choices: Sequence[Choice], obstacles: Obstacles, frames: Sequence[Frame]) -> list[Label]:
-    """Return the best label of each choice: one that covers as few earlier labels and as little data as possible.
+def place_labels(choices: Iterable[Choice], obstacles: Obstacles, frames: Sequence[Frame]) -> Iterator[Label]:
+    """Yield the best label of each choice: one that covers as few earlier labels and as little data as possible.
 
     Parameters
     ----------
-    choices : sequence of Choice
+    choices : iterable of Choice
         The alternatives for each label, the most important label first.
     obstacles : Obstacles
         The data.
@@ -242,49 +272,38 @@ def place_labels(choices: Sequence[Choice], obstacles: Obstacles, frames: Sequen
         The frames in which labels should be whole.
     """
     places, owners = obstacles.all()
-    seen = [places / frame.pixel for frame in frames]
-    placed: list[Label] = []
+    views = [(frame, places / frame.pixel, list[Box]()) for frame in frames]
     for choice in choices:
-        best, least = choice.labels[0], np.inf
+        best, least = None, choice.most
         for at, label in enumerate(choice.labels):
-            cost = 0.05 * at
-            for frame, spots in zip(frames, seen, strict=True):
-                cost += _cost(label, frame, placed)
-                own = owners[_inside(spots, moved(text_box_of(label), label, frame.pixel))] == choice.owner
-                cost += _OWN * min(own.sum(), _MANY) + _OTHER * min((~own).sum(), _MANY)
+            cost = _SIDE * at
+            for frame, spots, labelled in views:
+                text = text_box_of(label, frame.pixel)
+                # Costs only grow: most alternatives are given up before their data and their land are counted.
+                if cost < least:
+                    covered = sum(map(box_of(label, frame.pixel).meets, labelled))
+                    outside = (not frame.whole(label)) + sum(map(text.meets, frame.taken))
+                    cost += _LABEL * covered + _OUTSIDE * outside
+                if cost < least:
+                    own = owners[text.around(spots)] == choice.owner
+                    cost += _OWN * min(own.sum(), _MANY) + _OTHER * min((~own).sum(), _MANY)
+                if cost < least and choice.abroad is not None:
+                    cost += _crossing(text.scaled(frame.pixel), choice.abroad)
             if cost < least:
                 best, least = label, cost
-        placed.append(best)
-    return placed
+        if best is not None:
+            for frame, _, labelled in views:
+                labelled.append(box_of(best, frame.pixel))
+            yield best
 
 
-def _cost(label: Label, frame: Frame, placed: Sequence[Label]) -> float:
-    """Return the cost of covering other labels, and of leaving the frame or its free part."""
-    box, text = (moved(of(label), label, frame.pixel) for of in (box_of, text_box_of))
-    covered = sum(_meet(box, moved(box_of(other), other, frame.pixel)) for other in placed)
-    whole = fits(box, frame.box, room=4) if frame.page else fits(text, frame.box, room=2)
-    return _LABEL * covered + _OUTSIDE * (not whole) + _OUTSIDE * sum(_meet(text, taken) for taken in frame.taken)
+def _crossing(text: Box, abroad: shapely.Geometry) -> float:
+    """Return the cost of a text, given by its box in metres, that stands on foreign land."""
+    import shapely
 
-
-def moved(box: Bounds, label: Label, pixel: float) -> Bounds:
-    """Return a box around a label's location in pixels from the middle of the map; a pixel is `pixel` metres wide."""
-    x, y = label.x / pixel, label.y / pixel
-    return box[0] + x, box[1] + y, box[2] + x, box[3] + y
-
-
-def fits(box: Bounds, frame: Bounds, taken: Sequence[Bounds] = (), room: float = 0.0) -> bool:
-    """Return whether a box lies in a frame, at least `room` pixels from its edges, and on no box that is taken."""
-    inside = box[0] >= frame[0] + room and box[1] >= frame[1] + room
-    inside = inside and box[2] <= frame[2] - room and box[3] <= frame[3] - room
-    return inside and not any(_meet(box, other) for other in taken)
-
-
-def _inside(places: Floats, box: Bounds) -> NDArray[np.bool_]:
-    return np.asarray(((places > box[:2]) & (places < box[2:])).all(axis=1))
-
-
-def _meet(one: Bounds, other: Bounds) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    area = shapely.box(*text)
+    share = shapely.area(shapely.intersection(area, abroad)) / shapely.area(area)
+    return 0.0 if share <= _ABROAD else _CROSSING if share <= _LOST else _LABEL
 
 
 def without_overlaps(labels: Sequence[Label]) -> tuple[Label, ...]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter
 
-__all__ = ["FAINTEST", "Floats", "Kind", "Layer", "Role"]
+__all__ = ["FAINTEST", "Floats", "Geometries", "Kind", "Layer", "Role"]
 
 #: The smallest number of a heat map or region that is drawn, as a share of the largest.
 FAINTEST = 0.01
 
 Floats: TypeAlias = NDArray[np.float64]
+#: An array of shapely geometries.
+Geometries: TypeAlias = NDArray[np.object_]
 Kind: TypeAlias = Literal["points", "lines", "area", "marks", "grid", "flows"]
 Role: TypeAlias = Literal["released", "public", "truth"]
 
@@ -99,25 +101,21 @@ class Layer:
                 "places", known[0].tolist(), "longitudes and latitudes in degrees", "Convert them to WGS 84."
             )
         self._set("places", places)
-        self._set("parts", _numbers("parts", self.parts, len(places), np.int64))
+        self._set_numbers("parts", np.int64, len(places))
         if self.radius is not None:
-            each = np.ndim(self.radius) > 0
-            radius = _numbers("radius", np.atleast_1d(self.radius), len(places) if each else 1)
-            assert radius is not None
-            if not (np.isfinite(radius) & (radius >= 0)).all():
+            self._set_numbers("radius", np.float64, *([len(places)] if np.ndim(self.radius) else []))
+            if not (np.isfinite(self.radius) & (np.asarray(self.radius) >= 0)).all():
                 raise InvalidParameter("radius", self.radius, "finite metres, not negative", "Leave it out.")
-            self._set("radius", radius if each else float(radius[0]))
         valued = self.kind in ("grid", "flows")
-        cells = 0 if not valued or self.parts is None else len(np.unique(self.parts))
         if (self.values is None) == valued:
             raise InvalidParameter(
                 "values", self.values, "given for grids and flows, and for no others", "Check kind."
             )
-        self._set("values", _numbers("values", self.values, cells))
-        self._set("persons", _numbers("persons", self.persons, len(places), np.int64))
+        self._set_numbers("values", np.float64, 0 if self.parts is None else len(np.unique(self.parts)))
+        self._set_numbers("persons", np.int64, len(places))
         self._set("names", tuple(map(str, self.names)))
-        if self.persons is not None and len(self.persons) and not 0 <= self.persons.max() < len(self.names):
-            raise InvalidParameter("persons", int(self.persons.max()), "positions in names", "Name every person.")
+        if self.persons is not None and not set(np.unique(self.persons).tolist()) <= set(range(len(self.names))):
+            raise InvalidParameter("persons", self.persons, "positions in names", "Name every person.")
         self._set("texts", tuple(map(str, self.texts)))
         if self.texts and len(self.texts) != len(places):
             raise InvalidParameter("texts", len(self.texts), f"one for each of {len(places)} places", "Or give none.")
@@ -127,14 +125,11 @@ class Layer:
             value.flags.writeable = False
         object.__setattr__(self, name, value)
 
-
-def _numbers(
-    argument: str, given: ArrayLike | None, count: int, kind: type[np.float64] | type[np.int64] = np.float64
-) -> NDArray[Any] | None:
-    """Return a copy of an argument as an array of `count` numbers; None stays None."""
-    if given is None:
-        return None
-    found = np.array(given, dtype=kind)
-    if found.shape != (count,):
-        raise InvalidParameter(argument, found.shape, f"{count} numbers", "Or leave it out.")
-    return found
+    def _set_numbers(self, argument: str, kind: type[np.float64 | np.int64], *shape: int) -> None:
+        """Replace an argument, unless it is None, by a copy of it as numbers of a given shape."""
+        if getattr(self, argument) is None:
+            return
+        numbers = np.array(getattr(self, argument), dtype=kind)
+        if numbers.shape != shape:
+            raise InvalidParameter(argument, numbers.shape, f"{shape[0]} numbers", "Or leave it out.")
+        self._set(argument, numbers if shape else float(numbers))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil.report.layers import Floats, Layer
+
+if TYPE_CHECKING:
+    import pyproj
 
 __all__ = ["Box", "Projection", "view_of"]
 
@@ -64,34 +67,31 @@ class Projection:
         """Return west, south, east and north of a box in degrees; longitudes may exceed 180, or go around a pole."""
         import shapely
 
-        west, south, east, north = box.west, box.south, box.east, box.north
-        edge = shapely.segmentize(shapely.box(west, south, east, north).exterior, box.side / 32)
+        edge = shapely.segmentize(shapely.box(*box).exterior, box.side / 32)
         lons, lats = self.all_to_degrees(shapely.get_coordinates(edge)).T
         poles = self.to_map(np.array([[0.0, -90.0], [0.0, 90.0]]))
-        around = [bool(west <= x <= east and south <= y <= north) for x, y in poles]
+        around = [box.holds(Box(x, y, x, y)) for x, y in poles.tolist()]
         low = -90.0 if around[0] else float(lats.min())
         high = 90.0 if around[1] else float(lats.max())
         return (-180.0, low, 180.0, high) if any(around) else (float(lons.min()), low, float(lons.max()), high)
 
-    def moved_to(self, crs: Any) -> Callable[[Floats], Floats]:
+    def moved_to(self, crs: pyproj.CRS) -> Callable[[Floats], Floats]:
         """Return a function from metres of the map to a coordinate system, without a jump at the antimeridian."""
         import pyproj
 
-        target = pyproj.CRS.from_user_input(crs)
-        there = pyproj.Transformer.from_crs("EPSG:4326", target, always_xy=True)
+        there = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True)
 
         def move(flat: Floats) -> Floats:
             places = np.column_stack(there.transform(*self.all_to_degrees(flat).T))
-            if target.is_geographic:
+            if crs.is_geographic:
                 places[:, 0] = self.lon + (places[:, 0] - self.lon + 180) % 360 - 180
             return places
 
         return move
 
 
-@dataclass(frozen=True)
-class Box:
-    """A box of the map, in metres east and north of its middle."""
+class Box(NamedTuple):
+    """A box, in metres or in pixels east and north of the middle of a map."""
 
     west: float
     south: float
@@ -119,9 +119,34 @@ class Box:
         return max(self.width, self.height)
 
     def square(self, half: float) -> Box:
-        """Return a square around the same centre, with half a side of `half` metres."""
-        x, y = self.middle
-        return Box(x - half, y - half, x + half, y + half)
+        """Return a square around the same centre, with half a side of `half`."""
+        return Box(*self.middle, *self.middle).grown(half)
+
+    def grown(self, room: float) -> Box:
+        """Return the box with so much more room on each side; with less if it is negative."""
+        return Box(self.west - room, self.south - room, self.east + room, self.north + room)
+
+    def moved(self, east: float, north: float) -> Box:
+        """Return the box at another place."""
+        return Box(self.west + east, self.south + north, self.east + east, self.north + north)
+
+    def scaled(self, factor: float) -> Box:
+        """Return the box in other units, such as pixels for metres."""
+        return Box(*(factor * end for end in self))
+
+    def holds(self, other: Box) -> bool:
+        """Return whether another box lies in this one."""
+        inside = self.west <= other.west and self.south <= other.south
+        return inside and other.east <= self.east and other.north <= self.north
+
+    def meets(self, other: Box) -> bool:
+        """Return whether the box and another one overlap."""
+        across = self.west < other.east and other.west < self.east
+        return across and self.south < other.north and other.south < self.north
+
+    def around(self, places: Floats) -> NDArray[np.bool_]:
+        """Return which of (n, 2) places lie inside."""
+        return np.asarray(((places > self[:2]) & (places < self[2:])).all(axis=1))
 
 
 def middle_of(places: Floats) -> tuple[float, float]:
@@ -158,23 +183,17 @@ def _some(places: Floats) -> Floats:
 
 
 def _box_around(projection: Projection, layers: Sequence[Layer], known: Sequence[Floats]) -> Box:
-    boxes = [
-        _box(projection.to_map(places), layer.radius)
-        for layer, places in zip(layers, known, strict=True)
-        if len(places)
-    ]
-    (west, south), (east, north) = np.min(boxes, axis=0)[:2], np.max(boxes, axis=0)[2:]
-    wide, high = (east - west) / 2, (north - south) / 2
-    least = max(wide, high, _LEAST) / 2
-    x, y = (west + east) / 2, (south + north) / 2
-    wide, high = (max(extent, least) * (1 + 2 * _MARGIN) for extent in (wide, high))
-    return Box(*(float(end) for end in (x - wide, y - high, x + wide, y + high)))
-
-
-def _box(flat: Floats, radius: float | Floats | None) -> Floats:
-    """Return west, south, east and north of most points, with space for a circle of the median radius."""
-    flat = flat[np.isfinite(flat).all(axis=1)]
-    tail = _TAIL if len(flat) >= _MANY else 0.0
-    low, high = np.quantile(flat, [tail, 1 - tail], axis=0)
-    room = 0.0 if radius is None else float(np.median(radius))
-    return np.concatenate([low - room, high + room])
+    """Return a box around most points of layers, with space for a circle of the median radius of each layer."""
+    lows, highs = [], []
+    for layer, places in zip(layers, known, strict=True):
+        if len(places):
+            flat = projection.to_map(places)
+            flat = flat[np.isfinite(flat).all(axis=1)]
+            tail = _TAIL if len(flat) >= _MANY else 0.0
+            low, high = np.quantile(flat, [tail, 1 - tail], axis=0)
+            room = 0.0 if layer.radius is None else float(np.median(layer.radius))
+            lows.append(low - room)
+            highs.append(high + room)
+    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+    half = np.maximum((high - low) / 2, max(*(high - low) / 2, _LEAST) / 2) * (1 + 2 * _MARGIN)
+    return Box(*((low + high) / 2 - half).tolist(), *((low + high) / 2 + half).tolist())

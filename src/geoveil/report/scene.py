@@ -8,32 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from geoveil.report import palette
-from geoveil.report.layers import Floats, Role
+from geoveil.report.layers import Floats, Geometries, Role
 from geoveil.report.map_projection import Box, Projection
-from geoveil.report.outlines import polygons_of
 
 __all__ = [
-    "Corner",
-    "Form",
-    "Graduated",
-    "Graticule",
-    "Group",
-    "Key",
-    "Label",
-    "Locator",
-    "Scene",
-    "Shape",
-    "Side",
-    "Style",
+    *("Corner", "Form", "Graduated", "Graticule", "Group", "Key", "Label", "Locator", "Marker", "Scene", "Shape"),
+    *("Side", "Style"),
 ]
 
 #: Filled outlines; lines; dots of one size; circles as rows of x, y and radius; arrowheads as rows of x, y and angle.
 Form: TypeAlias = Literal["fill", "line", "dots", "circles", "arrows"]
+#: The form of dots.
+Marker: TypeAlias = Literal["disc", "square", "diamond"]
 #: The side of a location on which its label stands, and a corner of the map.
 Side: TypeAlias = Literal[
     "east", "west", "north", "south", "north-east", "south-east", "north-west", "south-west", "middle"
@@ -72,7 +63,7 @@ class Style:
     opacity: float = 1.0
     fill: float = 0.0
     dash: tuple[float, ...] = ()
-    marker: Literal["disc", "square", "diamond"] = "disc"
+    marker: Marker = "disc"
     metres: float = 0.0
     halo: bool = False
 
@@ -98,18 +89,37 @@ class Shape:
     style: Style
     on_demand: bool = False
 
+    @classmethod
+    def filled(cls, polygons: Geometries, style: Style) -> Shape:
+        """Return the outlines and holes of polygons as one shape."""
+        import shapely
+
+        rings = shapely.get_rings(shapely.get_parts(polygons))
+        return cls("fill", tuple(shapely.get_coordinates(ring) for ring in rings), style)
+
+    @classmethod
+    def drawn(cls, lines: Geometries, style: Style) -> Shape:
+        """Return lines, without those that are empty, as one shape."""
+        import shapely
+
+        parts = shapely.get_parts(lines)
+        return cls("line", tuple(shapely.get_coordinates(part) for part in parts[~shapely.is_empty(parts)]), style)
+
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of the legend: a symbol, in the form and style of the shapes that it explains, and its meaning."""
+    """An entry of the legend: its text, and a symbol in the form and style of the shapes that it explains.
 
-    form: Form
-    style: Style
+    A heading or a note has no symbol.
+    """
+
     text: str
+    form: Form = "fill"
+    style: Style = Style("text")
 
     @property
     def visible(self) -> bool:
-        """Whether it has a symbol; without one it is a heading or a note."""
+        """Whether it has a symbol."""
         return bool(self.style.width or self.style.fill)
 
 
@@ -175,14 +185,9 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Graticule:
-    """Meridians and parallels of one spacing, with their names, shown at some scales.
+    """Meridians and parallels of one spacing, each with its text at the frame, such as "122° W".
 
-    Parameters
-    ----------
-    meridians, parallels : tuple of (str, array)
-        Each line with its text at the frame, such as "122° W".
-    finest, coarsest : float
-        The smallest and the largest number of metres per pixel at which they are shown.
+    They are shown from `finest` to `coarsest` metres per pixel.
     """
 
     meridians: Graduated
@@ -260,16 +265,15 @@ class Scene:
         first = (i for i, group in enumerate(self.groups) if group.role != "ground")
         return next(first, len(self.groups))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the scene as data for JSON: GeoJSON features in degrees with their styles, legend and palettes.
 
         Circles are points with the property `radius` in metres, arrowheads points with the property `angle`.
         """
-        west, south = self.projection.to_degrees(self.view.west, self.view.south)
-        east, north = self.projection.to_degrees(self.view.east, self.view.north)
+        view = self.view
         return {
             "middle": [self.projection.lon, self.projection.lat],
-            "bounds": [west, south, east, north],
+            "bounds": [*self.projection.to_degrees(*view[:2]), *self.projection.to_degrees(*view[2:])],
             "palettes": {"light": palette.LIGHT, "dark": palette.DARK},
             "groups": [
                 {
@@ -287,36 +291,52 @@ class Scene:
             "remarks": list(self.remarks),
         }
 
-    def _label(self, label: Label) -> dict[str, Any]:
-        at = self._degrees(np.array([[label.x, label.y]]))[0]
-        coarsest = None if np.isinf(label.coarsest) else label.coarsest
-        return {
-            **{name: getattr(label, name) for name in ("text", "kind", "side", "finest", "group", "colour")},
-            **{"coarsest": coarsest, "coordinates": at},
-        }
+    def _label(self, label: Label) -> dict[str, object]:
+        told = asdict(label)
+        [at] = self._degrees(np.array([[told.pop("x"), told.pop("y")]]))
+        return {**told, "coarsest": None if np.isinf(label.coarsest) else label.coarsest, "coordinates": at}
 
     def _degrees(self, flat: Floats) -> list[list[float]]:
         """Return places of the map in degrees, rounded to a decimetre, without a jump at the antimeridian."""
         rounded: list[list[float]] = self.projection.all_to_degrees(flat).round(6).tolist()
         return rounded
 
-    def _features(self, shape: Shape) -> Iterator[dict[str, Any]]:
-        style = {**asdict(shape.style), "on_demand": shape.on_demand}
+    def _features(self, shape: Shape) -> Iterator[dict[str, object]]:
+        style = {**asdict(shape.style), "on_demand": shape.on_demand, "form": shape.form}
 
-        def feature(kind: str, coordinates: Any, **more: float) -> dict[str, Any]:
+        def feature(kind: str, coordinates: object, **more: float) -> dict[str, object]:
             geometry = {"type": kind, "coordinates": coordinates}
-            return {"type": "Feature", "geometry": geometry, "properties": {**style, "form": shape.form, **more}}
+            return {"type": "Feature", "geometry": geometry, "properties": {**style, **more}}
 
         if shape.form in ("circles", "arrows"):
             name = "radius" if shape.form == "circles" else "angle"
             for row in np.concatenate(shape.parts):
                 yield feature("Point", self._degrees(row[None, :2])[0], **{name: float(row[2])})
-            return
-        if shape.form == "fill":
-            rings = [part for part in shape.parts if len(part) > 2]
-            polygons = [[self._degrees(ring) for ring in polygon] for polygon in polygons_of(rings)]
-            yield feature("MultiPolygon", polygons)
-            return
-        kind = "MultiPoint" if shape.form == "dots" else "MultiLineString"
-        listed = [self._degrees(part) for part in shape.parts]
-        yield feature(kind, listed[0] if shape.form == "dots" else listed)
+        elif shape.form == "fill":
+            polygons = _polygons([part for part in shape.parts if len(part) > 2])
+            yield feature("MultiPolygon", [[self._degrees(ring) for ring in polygon] for polygon in polygons])
+        elif shape.form == "line":
+            yield feature("MultiLineString", [self._degrees(part) for part in shape.parts])
+        else:
+            yield feature("MultiPoint", self._degrees(shape.parts[0]))
+
+
+def _polygons(rings: list[Floats]) -> list[list[Floats]]:
+    """Return rings as polygons, each an outline and its holes: a ring inside of an odd number of others is a hole."""
+    import shapely
+
+    bodies = np.array([shapely.Polygon(ring) for ring in rings])
+    if not len(bodies):
+        return []
+    areas = shapely.area(bodies)
+    inner, outer = shapely.STRtree(bodies).query(bodies, predicate="covered_by")
+    larger = areas[outer] > areas[inner]
+    inner, outer = inner[larger], outer[larger]
+    depth = np.bincount(inner, minlength=len(bodies))
+    polygons = {i: [rings[i]] for i in np.flatnonzero(depth % 2 == 0).tolist()}
+    for i in np.flatnonzero(depth % 2).tolist():
+        around = outer[inner == i]
+        owner = int(around[areas[around].argmin()])
+        if owner in polygons:
+            polygons[owner].append(rings[i])
+    return list(polygons.values())

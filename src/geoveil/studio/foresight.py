@@ -13,7 +13,7 @@ import geoveil as gv
 from geoveil.city import generator, made_up_tracks
 from geoveil.errors import GeoveilError
 from geoveil.privacy import Guarantee, exact
-from geoveil.report.charts import attacker_curve
+from geoveil.report.page import attacker_curve
 from geoveil.studio.choices import Choices, ChosenBudget
 from geoveil.studio.made_up import seconds_between
 from geoveil.studio.opened_data import OpenedData

@@ -14,8 +14,7 @@ from geoveil._version import __version__
 from geoveil.errors import GeoveilError
 from geoveil.protection import LEVELS
 from geoveil.report import palette
-from geoveil.report.page import static
-from geoveil.report.rendering import templates
+from geoveil.report.page import static, templates
 from geoveil.studio.choices import ChosenBudget
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
@@ -584,7 +583,7 @@ def _amount(budget: Decimal) -> str:
 
 def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
     """Return what was released, and the files to be downloaded."""
-    from geoveil.report.charts import gauges
+    from geoveil.report.page import gauges
     from geoveil.studio.file_request import PASSWORD
     from geoveil.wording import paragraphs
 

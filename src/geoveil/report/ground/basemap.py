@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.offline import offline
-from geoveil.report.ground.packed import Geometries
+from geoveil.report.layers import Geometries
 from geoveil.report.map_projection import Box, Projection
 from geoveil.words import counted
 
 if TYPE_CHECKING:
     import geopandas
+    import pyproj
 
 __all__ = ["Basemap", "check_basemap", "read_basemap"]
-
-#: West, south, east and north.
-Bounds: TypeAlias = tuple[float, float, float, float]
 
 #: The formats, by the extensions of file names.
 _GDAL = (".gpkg", ".geojson", ".json", ".shp", ".pmtiles")
@@ -35,17 +32,8 @@ _DETAIL, _CORNERS, _POINTS = 1 / 2000, 60_000, 2_000
 _TILE, _EQUATOR = 0.5, 4.0075e7
 
 
-@dataclass(frozen=True, eq=False)
-class Basemap:
-    """The part of a base map that lies in the view, in metres of the map.
-
-    Parameters
-    ----------
-    areas, lines, points : array of geometries
-        Polygons, line strings and points.
-    remark : str
-        What was left out, in a sentence; empty if nothing was.
-    """
+class Basemap(NamedTuple):
+    """The part of a base map that lies in the view, in metres of the map; and what was left out, in a sentence."""
 
     areas: Geometries
     lines: Geometries
@@ -78,10 +66,10 @@ def read_basemap(path: str | Path, projection: Projection, box: Box) -> Basemap:
     """
     import shapely
 
-    found = check_basemap(path)
+    file = check_basemap(path)
     shapes: list[Geometries] = []
     with offline():
-        for frame in _frames(found, projection, box):
+        for frame in _frames(file, projection, box):
             if frame.crs is None:
                 raise InvalidFile(
                     str(path), "no coordinate system", "a base map that names its coordinate system",
@@ -93,7 +81,7 @@ def read_basemap(path: str | Path, projection: Projection, box: Box) -> Basemap:
     every = every[np.isfinite(shapely.bounds(every)).all(axis=1)]
     wrong = ~shapely.is_valid(every)
     every[wrong] = shapely.make_valid(every[wrong])
-    every = shapely.get_parts(shapely.get_parts(shapely.clip_by_rect(every, box.west, box.south, box.east, box.north)))
+    every = shapely.get_parts(shapely.get_parts(shapely.clip_by_rect(every, *box)))
     every = every[~shapely.is_empty(every)]
     kinds = shapely.get_type_id(every)
     detail = box.side * _DETAIL
@@ -103,9 +91,9 @@ def read_basemap(path: str | Path, projection: Projection, box: Box) -> Basemap:
     if len(points) > _POINTS:
         said.append(f"{counted(_POINTS)} of {counted(len(points))} points are drawn")
         points = points[:: -(-len(points) // _POINTS)]
-    remark = f"Base map {found.name}: {', and '.join(said)}." if said else ""
+    remark = f"Base map {file.name}: {', and '.join(said)}." if said else ""
     if not len(every):
-        remark = f"Base map {found.name}: nothing of it lies in this view."
+        remark = f"Base map {file.name}: nothing of it lies in this view."
     return Basemap(areas, lines, points, remark)
 
 
@@ -127,9 +115,9 @@ def _frames(path: Path, projection: Projection, box: Box) -> Iterator[geopandas.
     """Yield the layers of a file, each with the part that lies around a box."""
     west, south, east, north = projection.degrees_of(box)
     turn = np.floor((west + 180) / 360) * 360
-    boxes = [(west - turn, south, min(east - turn, 180.0), north)]
+    boxes = [Box(west - turn, south, min(east - turn, 180.0), north)]
     if east - turn > 180:
-        boxes.append((-180.0, south, east - turn - 360, north))
+        boxes.append(Box(-180.0, south, east - turn - 360, north))
     read = _parquet if path.suffix.lower() in _PARQUET else _layers
     try:
         for bounds in boxes:
@@ -141,14 +129,14 @@ def _frames(path: Path, projection: Projection, box: Box) -> Iterator[geopandas.
         raise InvalidFile(str(path), str(problem)[:200], _ALLOWED, "Check that other programs open it.") from None
 
 
-def _layers(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.GeoDataFrame]:
+def _layers(path: Path, bounds: Box, width: float) -> Iterator[geopandas.GeoDataFrame]:
     """Yield the layers of a file that GDAL reads."""
     import pyogrio
 
     options: dict[str, int] = {}
     if path.suffix.lower() == ".pmtiles":
         # Tiles of a deeper level have more detail than can be seen.
-        level = np.log2(_EQUATOR * np.cos(np.radians((bounds[1] + bounds[3]) / 2)) / (width * _TILE))
+        level = np.log2(_EQUATOR * np.cos(np.radians(bounds.middle[1])) / (width * _TILE))
         told = pyogrio.read_info(path)["dataset_metadata"]
         options["ZOOM_LEVEL"] = int(np.clip(np.ceil(level), int(told["minzoom"]), int(told["maxzoom"])))
     for name, kind in pyogrio.list_layers(path):
@@ -158,7 +146,7 @@ def _layers(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.GeoD
             yield pyogrio.read_dataframe(path, layer=name, columns=[], bbox=around, **options)
 
 
-def _parquet(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.GeoDataFrame]:
+def _parquet(path: Path, bounds: Box, width: float) -> Iterator[geopandas.GeoDataFrame]:
     """Yield the geometries of a GeoParquet file."""
     import geopandas
     import pyarrow.parquet as pq
@@ -179,10 +167,9 @@ def _parquet(path: Path, bounds: Bounds, width: float) -> Iterator[geopandas.Geo
     yield frame
 
 
-def _bounds_in(system: Any, bounds: Bounds) -> Bounds:
+def _bounds_in(system: pyproj.CRS | str, bounds: Box) -> tuple[float, ...]:
     """Convert bounds from degrees to another coordinate system."""
     import pyproj
 
     turned = pyproj.Transformer.from_crs("EPSG:4326", system, always_xy=True)
-    west, south, east, north = turned.transform_bounds(*bounds)
-    return float(west), float(south), float(east), float(north)
+    return tuple(map(float, turned.transform_bounds(*bounds)))

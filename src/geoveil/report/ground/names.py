@@ -41,21 +41,27 @@ class Places:
 
     Parameters
     ----------
-    names, countries : list of str
+    names, countries : array of str
         The name and the country of each.
     flat : array
         (n, 2): their locations in metres of the map.
     populations : array
         Their inhabitants, roughly; 0 if unknown.
-    reaches : array
-        Half the side of the widest view that should name each, in metres.
     """
 
-    names: list[str]
-    countries: list[str]
+    names: NDArray[np.object_]
+    countries: NDArray[np.object_]
     flat: Floats
     populations: Floats
-    reaches: Floats
+
+    @property
+    def reaches(self) -> Floats:
+        """Half the side of the widest view that should name each, in metres."""
+        return np.maximum(_FAME * np.sqrt(self.populations), _LEAST)
+
+    def taken(self, rows: NDArray[np.intp]) -> Places:
+        """Return the places in some rows."""
+        return Places(self.names[rows], self.countries[rows], self.flat[rows], self.populations[rows])
 
 
 def places_around(
@@ -70,19 +76,13 @@ def places_around(
     squares : sequence of (float, float)
         Half the sides of an inner and an outer square, in metres; places between the two are returned.
     """
-    chosen = [_places_in(to_map, lon, lat, *square) for square in squares]
-    names, countries = ([text for part in chosen for text in part[at]] for at in (0, 1))
-    flat, populations = (np.concatenate([part[at] for part in chosen]) for at in (2, 3))
-    order = np.argsort(-populations, kind="stable")
-    reaches = np.maximum(_FAME * np.sqrt(populations[order]), _LEAST)
-    names, countries = ([texts[row] for row in order] for texts in (names, countries))
-    return Places(names, countries, flat[order], populations[order], reaches)
+    parts = [vars(_places_in(to_map, lon, lat, *square)).values() for square in squares]
+    every = Places(*map(np.concatenate, zip(*parts, strict=True)))
+    return every.taken(np.argsort(-every.populations, kind="stable"))
 
 
-def _places_in(
-    to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float
-) -> tuple[list[str], list[str], Floats, Floats]:
-    """Return names, countries, locations and populations between two squares, a few in each part of the outer one."""
+def _places_in(to_map: Callable[[Floats], Floats], lon: float, lat: float, inner: float, reach: float) -> Places:
+    """Return places between two squares, a few in each part of the outer one."""
     # Where few places are large enough, as on islands, smaller ones are named.
     for least in (people for widest, people in _LEVELS if reach >= widest):
         towns = towns_near(lon, lat, 1.5 * reach, least)
@@ -93,13 +93,8 @@ def _places_in(
             break
     rows = rows[np.argsort(-towns.populations[rows], kind="stable")]
     _, part = np.unique(np.floor(flat[rows] * (_SIDES / 2 / reach)), axis=0, return_inverse=True)
-    rows = rows[_turns(part) < _EACH]
-    return (
-        [towns.names[row] for row in rows],
-        [towns.countries[row] for row in rows],
-        flat[rows],
-        towns.populations[rows],
-    )
+    names, countries = (np.array(texts, dtype=object) for texts in (towns.names, towns.countries))
+    return Places(names, countries, flat, towns.populations).taken(rows[_turns(part) < _EACH])
 
 
 def _turns(part: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,18 +11,14 @@ import functools
 import io
 import json
 from importlib import resources
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.geo.gazetteer import ground_distances
-from geoveil.report.layers import Floats
+from geoveil.report.layers import Floats, Geometries
 
-__all__ = ["Geometries", "PackedFile", "packed_file"]
-
-#: An array of shapely geometries.
-Geometries: TypeAlias = NDArray[np.object_]
+__all__ = ["PackedFile", "packed_file"]
 
 #: The largest size of the details of a level, divided by the smallest size that can be seen.
 _NEARLY = 3.0

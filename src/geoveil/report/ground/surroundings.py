@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.report.ground.names import Places, places_around, where
-from geoveil.report.ground.packed import Geometries, packed_file
-from geoveil.report.layers import Floats
+from geoveil.report.ground.packed import packed_file
+from geoveil.report.layers import Floats, Geometries
 
-__all__ = ["DETAILS", "FARTHEST", "Ground", "Lines", "ground_around"]
+__all__ = ["DETAILS", "FARTHEST", "Ground", "Ranked", "ground_around"]
 
 #: Metres from the middle of an azimuthal map beyond which nothing is drawn: shapes are unrecognisable there.
 FARTHEST = 1.5e7
@@ -30,23 +31,17 @@ _FROM, _ROADS = np.array([0.0, 4e3, 2.5e4, 8e4]), 2.5e5
 _STUMP, _JOINED = 4e3, 200.0
 #: Metres in a degree of a meridian.
 _DEGREE = 111_195
-_NOTHING: tuple[Geometries, NDArray[np.int64]] = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """Lines in metres of a map.
-
-    Parameters
-    ----------
-    shapes : array of LineString
-        The lines.
-    ranks : array of int
-        The rank of each: 0 is the most important.
-    """
+class Ranked(NamedTuple):
+    """Shapes in metres of a map, and the rank of each: 0 is the most important."""
 
     shapes: Geometries
     ranks: NDArray[np.int64]
+
+    def of_rank(self, rank: int) -> Geometries:
+        """Return the shapes of one rank."""
+        return np.asarray(self.shapes[self.ranks == rank])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +52,9 @@ class Ground:
     ----------
     land, water : array of Polygon
         Land, and the lakes and wide rivers on it.
-    borders : Lines
+    borders : Ranked
         Borders of countries, of rank 0, and of states and provinces, of rank 1.
-    rivers, roads : Lines
+    rivers, roads : Ranked
         Rivers and main roads.
     places : Places
         Cities, towns and villages, the most important first.
@@ -69,9 +64,9 @@ class Ground:
 
     land: Geometries
     water: Geometries
-    borders: Lines
-    rivers: Lines
-    roads: Lines
+    borders: Ranked
+    rivers: Ranked
+    roads: Ranked
     places: Places
     where: str
 
@@ -115,25 +110,20 @@ def ground_around(
     while beyond and squares[-1][1] < min(farthest, FARTHEST):
         squares.append((squares[-1][1], min(_COARSER * squares[-1][1], farthest, FARTHEST)))
 
-    def found_in(name: str, inner: float, outer: float) -> tuple[Geometries, NDArray[np.int64]]:
-        return _square(name, to_map, lon, lat, inner, outer, outer / (_AROUND if inner else details))
-
-    def polygons(name: str) -> Geometries:
-        return np.concatenate([found_in(name, *square)[0] for square in squares])
-
-    def lines(name: str) -> Lines:
+    def shapes_of(name: str) -> Ranked:
         # Outside of the view there would be many roads, which tell a reader no more than towns do.
         drawn = squares[: reach <= _ROADS] if name == "roads" else squares
-        found = [_NOTHING, *(found_in(name, *square) for square in drawn)]
-        shapes, ranks = (np.concatenate(column) for column in zip(*found, strict=True))
-        return Lines(shapes, ranks)
+        parts = [(np.empty(0, dtype=object), np.empty(0, dtype=np.int64))]
+        for inner, outer in drawn:
+            parts.append(_square(name, to_map, lon, lat, inner, outer, outer / (_AROUND if inner else details)))
+        return Ranked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     return Ground(
-        polygons("land"),
-        polygons("water"),
-        lines("borders"),
-        lines("rivers"),
-        lines("roads"),
+        shapes_of("land").shapes,
+        shapes_of("water").shapes,
+        shapes_of("borders"),
+        shapes_of("rivers"),
+        shapes_of("roads"),
         places_around(to_map, lon, lat, squares),
         where(lon, lat),
     )
