@@ -36,7 +36,7 @@ from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.plain_values import copied_index
 from geoveil.geo.row_selection import NONE, RowCounts
-from geoveil.geo.seconds import PartOfTimes
+from geoveil.geo.seconds import PartOfTimes, stated_names
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, as_reals
 from geoveil.privacy import Metric
@@ -410,7 +410,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
                 self.rows_removed, None if self.where is None else self.where.text, self.removed, left_out
             ),
             "unchanged": drawn.unchanged,
-            "times": self.times if self.guarantee.metric.stretch is not None else None,
+            "times": stated_names(self.times) if self.guarantee.metric.stretch is not None else None,
             "span": self.time_span if self.guarantee.metric.stretch is not None else None,
             "inexact": source.inexact,
             "entry": receipt.entry,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from geoveil.errors import InvalidData, InvalidParameter, Message
 
 __all__ = [
+    "Floats",
     "Index",
     "RowName",
     "count_missing",
@@ -22,6 +23,7 @@ __all__ = [
     "wrap_longitudes",
 ]
 
+Floats: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.int64]
 #: An array of shapely geometries, or None where one is missing.
 Geometries: TypeAlias = NDArray[np.object_]

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from geoveil.geo.columns import words
+from geoveil.geo.seconds import EPOCH, EPOCH_UNITS
 
-__all__ = ["EPOCH", "EPOCH_UNITS", "are_times"]
+__all__ = ["are_times"]
 
 #: Words that say that a column holds times.
 _TIMES = frozenset(
@@ -55,9 +56,6 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _TIME_OF_DAY = re.compile(rf"\d{{1,2}}:\d{{2}}(:\d{{2}}([.,]\d+)?)?\s*([ap]\.?m\.?)?{_ZONE}", re.IGNORECASE)
-#: Seconds since 1970 in the years 1975 to 2100, and the number of smaller units in a second in which they are counted.
-EPOCH = (1.577e8, 4.103e9)
-EPOCH_UNITS = (1, 10**3, 10**6, 10**9)
 
 
 def are_times(name: Any, kind: Any, values: Sequence[Any]) -> bool | None:

@@ -18,8 +18,7 @@ from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import own_system
 from geoveil.geo.formats.parquet import PlainParquet
 from geoveil.geo.formats.table_locations import locate
-from geoveil.geo.seconds import check_numbers, check_resolution
-from geoveil.geo.times import EPOCH, EPOCH_UNITS
+from geoveil.geo.seconds import EPOCH, EPOCH_UNITS, UNITS, check_numbers, check_resolution
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
 if TYPE_CHECKING:
@@ -200,16 +199,16 @@ def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
     numbers = F.when(~F.isnan(column.cast("double")), column.cast("double"))
     found: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
     first, last = (0.0, 0.0) if found[0] is None else found
-    unit = 1
-    for each in EPOCH_UNITS[1:]:
+    stated = getattr(name, "unit", None)
+    unit = 1 if stated is None else UNITS[stated]
+    for each in EPOCH_UNITS[1:] if stated is None else ():
         if first >= EPOCH[0] * each and last <= EPOCH[1] * each:
             unit = each
-    if unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
+    if stated is None and unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
-    if stretch is not None and found[0] is not None:
-        remedy = f"Convert them: df.withColumn({name!r}, F.timestamp_millis({name!r})) if they are milliseconds."
-        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name, remedy)
+    if stated is None and stretch is not None and found[0] is not None:
+        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name)
     return _whole_microseconds(quoted, numbers, unit, exact=isinstance(kind, T.IntegralType))
 
 
@@ -223,8 +222,8 @@ def _whole_microseconds(quoted: str, numbers: Column, per_second: int, *, exact:
 
     size = per_second // 10**6
     if exact and size > 1:
-        # Nanoseconds are later than 1970: "div" and "%" round down.
-        return F.expr(f"bigint({quoted}) div {size} + if(2 * (bigint({quoted}) % {size}) >= {size}, 1, 0)")
+        number, rest = f"bigint({quoted})", f"pmod(bigint({quoted}), {size})"
+        return F.expr(f"({number} - {rest}) div {size} + if(2 * {rest} >= {size}, 1, 0)")
     if exact:
         return F.expr(f"bigint({quoted}) * {10**6 // per_second}")
     if size > 1:

@@ -12,6 +12,7 @@ import numpy as np
 from geoveil.errors import InvalidFile
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
+from geoveil.geo.seconds import TimeColumn
 from geoveil.geo.written_numbers import numbers
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Cabspotting(LocationFile):
         named = [taxi.stem.removeprefix("new_") for taxi in self.taxis]
         numbers_only = all(name.isascii() and name.isdigit() for name in named)
         return frozenset({"cab"} if numbers_only and [*map(int, named)] == [*range(1, len(named) + 1)] else ())
+
+    @property
+    def time_columns(self) -> list[TimeColumn]:
+        return [TimeColumn("time", "s")]
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         import pyarrow as pa

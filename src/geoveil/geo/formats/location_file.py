@@ -23,6 +23,7 @@ from geoveil.geo.planes import Plane
 from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import RowCounts, rows_inside
+from geoveil.geo.seconds import TimeColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -236,9 +237,9 @@ class LocationFile(ABC):
         return 1
 
     @property
-    def time_columns(self) -> list[str]:
+    def time_columns(self) -> list[TimeColumn]:
         """The columns that hold times, by their names and their types or first values."""
-        return [*self.recognised.times]
+        return [TimeColumn(name) for name in self.recognised.times]
 
     def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
         """Return the first values of columns."""
