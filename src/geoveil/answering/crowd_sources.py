@@ -18,8 +18,8 @@ from geoveil.answering.streaming import FilePoints
 from geoveil.facts import Removed
 from geoveil.geo import Area
 from geoveil.geo.geometries import Index
-from geoveil.geo.seconds import stated_names
 from geoveil.geo.planes import Plane
+from geoveil.geo.seconds import stated_names
 from geoveil.noise import Reals
 from geoveil.privacy import Metric, dist_1, stretch_sizes, trip_stretch_sizes
 from geoveil.queries.evaluation import displacement

@@ -29,7 +29,7 @@ from geoveil.geo.formats.side_files import side_files
 from geoveil.geo.geometries import Index, vertices
 from geoveil.geo.row_selection import NONE
 from geoveil.geo.seconds import joined_times, part_of_times, time_column
-from geoveil.geo.written_numbers import numbers
+from geoveil.geo.texts import numbers
 from geoveil.privacy import Metric, certified, stretch_sizes
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release

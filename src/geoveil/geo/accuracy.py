@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, Message
-from geoveil.geo.areas import Area, Floats
+from geoveil.geo.areas import Area
+from geoveil.geo.geometries import Floats
 
 if TYPE_CHECKING:
     import pyproj

@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter, Message, Text
 from geoveil.geo.accuracy import measure_rounding
-from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
-from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, registered
+from geoveil.geo.areas import PUBLIC, Area, AreaLike, area_of, local_of
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, offline, registered
 from geoveil.geo.distortion import earth
-from geoveil.geo.geometries import RowName, position, wrap_longitudes
-from geoveil.geo.offline import offline
+from geoveil.geo.geometries import Floats, RowName, Shapes, position, wrap_longitudes
 from geoveil.geo.tangent import REACH, clamp_to_disc, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
 
@@ -37,7 +36,7 @@ _SLACK = {"refuse": 1.0, "drop": 1 + 1e-9}
 _FARTHEST = 2.5e6
 
 
-def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated_by: str = "x.crs") -> Plane:
+def plane_of(own: pyproj.CRS | None, area: AreaLike, *, released: bool = True, stated_by: str = "x.crs") -> Plane:
     """Return the plane in which noise is added to coordinates of a system.
 
     Parameters
@@ -338,7 +337,7 @@ class Plane:
             raise self._far(argument, coords.tolist(), swapped=swapped)
         return np.asarray(flat[0])
 
-    def _far(self, argument: str, given: Any, *, swapped: bool = False) -> InvalidParameter:
+    def _far(self, argument: str, given: object, *, swapped: bool = False) -> InvalidParameter:
         """Return the error of a public place far from the area."""
         remedy: Text = "Longitude and latitude seem to be swapped."
         if not swapped:
@@ -452,12 +451,14 @@ class Plane:
         places = [(side, self.into(np.array([[0.0, side]]))[0]) for side in (90.0, -90.0)]
         return [(side, place) for side, place in places if np.isfinite(place).all()]
 
-    def _outlined(self, shape: Any) -> Any:
+    def _outlined(self, shape: Shapes) -> Shapes:
         """Apply the inverse projection to one or many geometries, with edges densified to follow it."""
         import shapely
 
+        found: Shapes
         if self._same:
-            return shapely.transform(shape, self.out)
+            found = shapely.transform(shape, self.out)
+            return found
         west, south, east, north = shapely.bounds(shape).T
         middle = float(self.out(self.area.middle[None])[0, 0]) if self._degrees else 0.0
 

@@ -40,7 +40,7 @@ _DATES, _RECENT = (946_684_800 * 10**6, 4_102_444_800 * 10**6), 1_420_070_400 * 
 _DAY = 86_400 * 10**6
 #: Times may be whole days, hours, minutes or seconds, in microseconds.
 _CLOCKWORK = {_DAY: "day", 3_600 * 10**6: "hour", 60 * 10**6: "minute", 10**6: "second"}
-#: Times are whole days (hours, ...) if this share of the distinct ones differ by whole days; as many rows are looked at.
+#: Times are whole days apart if this share of the distinct ones is; and the number of rows that are looked at.
 _BULK, _ROWS = 0.6, 100_000
 _UNIT_NAMES = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
 #: Words in the names of columns, and the units per second that they allow.
@@ -88,7 +88,8 @@ def time_column(given: str, columns: Container[object]) -> TimeColumn:
 
 def stated_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return columns of times as a user names them, each with its unit where one is stated: for certificates."""
-    return tuple(f"{name} [{name.unit}]" if isinstance(name, TimeColumn) and name.unit else str(name) for name in names)
+    units = ((name, getattr(name, "unit", None)) for name in names)
+    return tuple(str(name) if unit is None else f"{name} [{unit}]" for name, unit in units)
 
 
 def in_stated_unit(column: pd.Series, name: str) -> pd.Series:
@@ -249,7 +250,8 @@ def check_resolution(resolution: int, stretch: int, name: str) -> None:
         return
     word, number = _CLOCKWORK[resolution], -(-stretch // resolution)
     least = f"{number} {word}" + "s" * (number > 1)
-    allowed = f"finer than the unit, or the unit a whole number of {word}s: most of these times are whole {word}s apart"
+    found = f"most of these times are whole {word}s apart"
+    allowed = f"finer than the unit, or the unit a whole number of {word}s: {found}"
     raise InvalidParameter("times", name, allowed, Message(f'Ask for {{protect:"{least}"}}, which protects more.'))
 
 
@@ -363,6 +365,7 @@ def _read(times: ArrayLike | pd.Series, name: str) -> pd.Series:
     Other values are refused.
     """
     import pandas as pd
+    import pyarrow as pa
 
     column = times.to_pandas() if hasattr(times, "to_pandas") else times
     remedy = "Convert them with pandas.to_datetime(times, utc=True)."
@@ -373,6 +376,8 @@ def _read(times: ArrayLike | pd.Series, name: str) -> pd.Series:
         found = pd.Series(column).reset_index(drop=True)
     except (TypeError, ValueError):
         raise InvalidParameter("times", type(times).__name__, f"one-dimensional: {allowed}", remedy) from None
+    if isinstance(found.dtype, pd.ArrowDtype):
+        found = pa.array(found.array).to_pandas()
     found = in_stated_unit(found, name)
     missing = without_time(found)
     if missing.any():

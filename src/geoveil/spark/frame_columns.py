@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, own_system
 from geoveil.geo.disclosure import SAMPLE
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.limits import check_names
-from geoveil.geo.formats.location_columns import GeometryColumn
-from geoveil.geo.formats.location_file import own_system
-from geoveil.geo.formats.parquet import PlainParquet
-from geoveil.geo.formats.table_locations import locate
+from geoveil.geo.formats.location_columns import GeometryColumn, LocationColumns, locate
+from geoveil.geo.formats.parquet import Parquet
 from geoveil.geo.seconds import EPOCH, EPOCH_UNITS, UNITS, check_numbers, check_resolution
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
@@ -37,7 +35,7 @@ _LEFT = {"head": None, "parts": None}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrameColumns(PlainParquet):
+class FrameColumns(Parquet):
     """The columns of a DataFrame, whose rows are read like those of a Parquet file.
 
     Parameters
@@ -95,8 +93,6 @@ def open_frame(
     frame: DataFrame, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
     """Return a DataFrame with plain columns, and the description of its columns, locations and coordinate system."""
-    import pyarrow as pa
-
     plain = _is_parquet(frame)
     files, account = (frame.inputFiles(), _geo(frame.sparkSession, frame)) if plain else ([], None)
     if account is not None and account["primary_column"] not in frame.columns:
@@ -113,26 +109,20 @@ def open_frame(
         described = next(iter(native))
     if described is not None and geometry in (None, described):
         known = native.get(described) if account is None else account["columns"][described].get("crs", GEOGRAPHIC)
-        located: Any = GeometryColumn(described, "wkb")
+        located: LocationColumns = GeometryColumn(described, "wkb")
         system = own_system(path, known, crs)
     else:
         sample = {each: head[each].slice(0, 1000).to_pylist() for each in columns}
         located, system = locate(path, sample, columns, lat=lat, lon=lon, geometry=geometry, crs=crs)
-    others = {each: kind for each, kind in columns.items() if each not in located.names}
     unsafe = {each.name for each in head.schema if wkb.may_hold_places(each)} | {*native}
     if account is not None:
         unsafe |= {*account["columns"]}
-    return frame, FrameColumns(
-        path=path,
-        crs=system,
-        columns=others,
-        times=frozenset(each.name for each in head.schema if pa.types.is_temporal(each.type)),
-        unsafe=frozenset(unsafe.difference(located.names)),
-        reading={**located.reading, "crs": system.to_string()},
-        rows=0,
-        compression="SNAPPY",
-        order=[*columns],
-        located=located,
+    return frame, FrameColumns.opened(
+        path,
+        located,
+        system,
+        columns,
+        unsafe=unsafe,
         head=head,
         geo=described is not None and located.names == (described,),
         parts=parts_of(files, head.schema) if files else None,

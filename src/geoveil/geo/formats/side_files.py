@@ -19,7 +19,10 @@ _IN_PLACE = {
         *(".atx", ".ain", ".aih", ".ixs", ".mxs", ".fbn", ".fbx", ".idm", ".ind"),
     ),
     **dict.fromkeys(_TABLES, (".csvt", ".prj")),
-    **dict.fromkeys(_RASTERS, (".tfw", ".tifw", ".tiffw", ".wld", ".tab", ".aux", ".rrd", ".imd", ".rpb", ".msk", ".vat.dbf")),
+    **dict.fromkeys(
+        _RASTERS,
+        (".tfw", ".tifw", ".tiffw", ".wld", ".tab", ".aux", ".rrd", ".imd", ".rpb", ".msk", ".vat.dbf"),
+    ),
 }
 #: Endings that follow the whole name of the file. GDAL looks for .aux.xml beside files of many formats.
 _APPENDED = {

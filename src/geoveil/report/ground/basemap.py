@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
-from geoveil.geo.offline import offline
+from geoveil.geo.coordinate_systems import offline
 from geoveil.report.ground.packed import Geometries
 from geoveil.report.map_projection import Box, Projection
 from geoveil.words import counted
