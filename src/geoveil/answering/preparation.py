@@ -459,6 +459,9 @@ def _columns(
                 "person", by, f"a column of texts or numbers; this one is {kind}", "Convert it first."
             )
     always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
+    if isinstance(keep, list):
+        # A column of times that is released may be named with its unit.
+        keep = [time_column(name, file.columns) if isinstance(name, str) else name for name in keep]
     kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
     for name in kept:
         if form.extensible and name.casefold() in ("radius_95", symbol):
