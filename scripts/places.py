@@ -20,7 +20,7 @@ import shapely
 from ground import BLOCK, interleaved, located
 from scipy.spatial import ConvexHull, cKDTree
 
-from geoveil.geo.folding import folded
+from geoveil.geo.gazetteer import folded
 from geoveil.geo.tangent import REACH, Tangent
 
 EARTH = 6371.0088

@@ -11,10 +11,11 @@ import numpy as np
 
 from geoveil.answering.preparation import rehearse
 from geoveil.errors import GeoveilError, Message
-from geoveil.geo.areas import Floats, local
+from geoveil.geo.areas import local
 from geoveil.geo.columns import reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
 from geoveil.geo.formats import open_locations
+from geoveil.geo.geometries import Floats
 from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees

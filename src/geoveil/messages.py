@@ -19,6 +19,9 @@ class Naming:
         "gv.areas": "gv.areas(name)",
         "gv.suggest_area": "gv.suggest_area(x)",
         "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
+        "x.set_crs": (
+            "x.set_crs(4326, allow_override=True) (for a file, `ogr2ogr -a_srs EPSG:4326 new.gpkg old.gpkg`)"
+        ),
     }
 
     def argument(self, name: str) -> str:

@@ -15,7 +15,8 @@ from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
-from geoveil.geo.areas import Area, AreaLike, Floats, area_of
+from geoveil.geo.areas import Area, AreaLike, area_of
+from geoveil.geo.geometries import Floats
 from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal

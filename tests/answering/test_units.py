@@ -110,17 +110,17 @@ def test_one_wrong_number_does_not_change_how_times_are_read() -> None:
 
 def test_dates_of_all_batches_are_read_in_one_way() -> None:
     """A batch whose dates could begin with the day or the month is read as the others show."""
-    from geoveil.geo.seconds import joined_microseconds, part_of_times
+    from geoveil.geo.seconds import joined_times, part_of_times
 
     days = [[f"03/0{day}/2026 08:00" for _ in range(3)] for day in (4, 5)] + [["03/25/2026 08:00"]]
-    read = joined_microseconds([part_of_times(batch) for batch in days])
+    read = joined_times([part_of_times(batch) for batch in days]).microseconds
     assert np.diff(read).tolist() == [0, 0, DAY * 1e6, 0, 0, 20 * DAY * 1e6]
     with pytest.raises(InvalidParameter, match="the day or the month first"):
-        joined_microseconds([part_of_times(batch) for batch in days[:2]])
+        joined_times([part_of_times(batch) for batch in days[:2]])
     with pytest.raises(InvalidParameter, match="datetimes and numbers"):
-        joined_microseconds([part_of_times(["2026-03-04"]), part_of_times(["17"])])
+        joined_times([part_of_times(["2026-03-04"]), part_of_times(["17"])])
     parts = [part_of_times([1.7e12]), part_of_times([1.7e12 + 1000])]
-    assert np.diff(joined_microseconds(parts)).tolist() == [10**6]
+    assert np.diff(joined_times(parts).microseconds).tolist() == [10**6]
 
 
 def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -677,30 +677,109 @@ CLOCKS = {
     "milliseconds since boot": (clock(600, 60, 1e3, 3e5), "t", "ms"),
     "milliseconds of a run": (clock(600, 60, 1e3), "t", "ms"),
     "seconds of a run": (clock(600, 60, 1), "t", "s"),
+    "12 days of nanoseconds since boot": (clock(600, 1, 1e9, 12 * 86_400), "t", "ns"),
+    "30 days of nanoseconds since boot": (clock(600, 1, 1e9, 30 * 86_400), "timestamp", "ns"),
+    "13 days of milliseconds since boot": (clock(600, 60, 1e3, 13 * 86_400), "time", "ms"),
+    "46 days of milliseconds since boot": (clock(600, 60, 1e3, 46 * 86_400), "t", "ms"),
 }
 
 
 @pytest.mark.filterwarnings("ignore:All 600 points:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("case", CLOCKS)
 def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:
-    """Numbers that may count another unit are refused for a length of time; both remedies of the error work."""
+    """Numbers that may count another unit are refused for a length of time; all remedies of the errors work."""
     numbers, name, unit = CLOCKS[case]
     frame = pd.DataFrame({name: numbers, "lat": 37.77, "lon": -122.42})
+    path = file_of(frame, tmp_path / "in.csv")
     told: dict[str, Any] = {"rho": 1, "area": BAY, "protect": "1 hour"}
-    refused = r"must be times beyond doubt .*read as .* since 1970 they are from .*to_timedelta.*2026-05-01T08:30:00Z"
-    with pytest.raises(InvalidParameter, match=refused):
+    refused = r"must be times beyond doubt .*read as .* since 1970 they are from "
+    stated = refused + rf'.*with s, ms, us or ns after the name, such as times="{name} \[.*2026-05-01T08:30:00Z'
+    with pytest.raises(InvalidParameter, match=stated):
         release_of("points", frame, times=name, **told)
-    with pytest.raises(InvalidParameter, match=refused):
-        release_of("points", file_of(frame, tmp_path / "in.csv"), times=name, to=tmp_path / "out.csv", **told)
+    with pytest.raises(InvalidParameter, match=stated):
+        release_of("points", path, times=name, to=tmp_path / "out.csv", **told)
     assert not (tmp_path / "out.csv").exists()
+    with pytest.raises(InvalidParameter, match=refused + ".*to_timedelta"):
+        release_of("points", frame, times=numbers, **told)
     spans = pd.to_timedelta(frame[name], unit=unit)
-    found = release_of("points", frame, times=spans, **told)
+    found = [release_of("points", frame, times=times, **told) for times in (spans, f"{name} [{unit}]")]
+    release_of("points", path, times=f"{name} [{unit}]", to=tmp_path / "unit.csv", keep=[name], **told)
     frame[name] = (pd.Timestamp("2026-05-01", tz="UTC") + spans).map(lambda time: time.isoformat())
     release_of("points", file_of(frame, tmp_path / "in.csv"), times=name, to=tmp_path / "out.csv", **told)
     largest = 600 if unit == "ns" else 61
-    for release in (found, gv.load(tmp_path / "out.csv")):
+    for release in (*found, gv.load(tmp_path / "unit.csv"), gv.load(tmp_path / "out.csv")):
         assert release.point_scales is not None
         assert release.point_scales.max() == pytest.approx(np.sqrt(largest / 2))
+    assert all(check.outcome != "fails" for check in gv.verify(tmp_path / "unit.csv").checks)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("day", ["2016-01-01", "2026-05-01"])
+def test_numbers_of_recent_dates(unit: str, day: str) -> None:
+    """Numbers since 1970 of the last years are recognised in any unit, whatever the name of their column."""
+    count = (pd.Timestamp(day) + pd.to_timedelta(np.arange(90), unit="min") - pd.Timestamp(0)) // pd.Timedelta(1, unit)
+    frame = pd.DataFrame({"t": count, "lat": 37.77, "lon": -122.42})
+    found = release_of("points", frame, times="t", rho=1, area=BAY, protect="1 hour").point_scales
+    assert found is not None
+    assert found.max() == pytest.approx(np.sqrt(61 / 2))
+
+
+@pytest.mark.parametrize("name", ["epoch", "unix_time", "timestamp_s"])
+def test_a_name_tells_the_beginning_of_numbers(name: str) -> None:
+    """Older dates count as times if the name of the column says their unit, or that they count since 1970."""
+    frame = pd.DataFrame({name: clock(90, 60, 1, 1_211_018_404), "lat": 37.77, "lon": -122.42})
+    assert release_of("points", frame, times=name, rho=1, area=BAY, protect="1 hour").n == 90
+    with pytest.raises(InvalidParameter, match=r'seconds since 1970 they are from 2008-05-17.*times="t \[s\]"'):
+        release_of("points", frame.rename(columns={name: "t"}), times="t", rho=1, area=BAY, protect="1 hour")
+
+
+def test_a_unit_of_times_that_are_no_numbers() -> None:
+    """A unit is refused where there are dates; a column that is named like a unit keeps its name."""
+    frame = trips()
+    told: dict[str, Any] = {"rho": 1, "area": BAY, "protect": "1 day", "person": "user"}
+    with pytest.raises(InvalidParameter, match=r"times = 'when \[ms\]': must be a column of numbers.*Leave the unit"):
+        release_of("points", frame, times="when [ms]", **told)
+    assert release_of("points", frame.rename(columns={"when": "when [ms]"}), times="when [ms]", **told).n == 60
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        pd.date_range("2026-05-12", periods=30, freq="D", tz="Europe/Zurich"),
+        pd.date_range("2026-01-12", periods=300, freq="D", tz="America/New_York"),
+        pd.date_range("2026-05-12 12:00", periods=30, freq="D"),
+        pd.date_range("2026-05-12", periods=30, freq="D").union([pd.Timestamp("2026-05-20 08:17:44")]),
+    ],
+    ids=["local midnights", "local midnights of a year", "noons", "a stray second"],
+)
+def test_most_times_are_days_apart(tmp_path: Path, when: pd.DatetimeIndex) -> None:
+    """Days are recognised by the bulk of the times, at whatever hour they are written; the remedy works."""
+    frame = pd.DataFrame({"when": [time.isoformat() for time in when], "lat": 37.77, "lon": -122.42})
+    path = file_of(frame, tmp_path / "in.csv")
+    told: dict[str, Any] = {"rho": 1, "area": BAY, "times": "when"}
+    with pytest.raises(InvalidParameter, match=r'most of these times are whole days apart.*protect="1 day"'):
+        release_of("points", frame, protect="1 hour", **told)
+    with pytest.raises(InvalidParameter, match=r'most of these times are whole days apart.*protect="1 day"'):
+        release_of("points", path, protect="1 hour", to=tmp_path / "out.csv", **told)
+    assert release_of("points", frame, protect="1 day", **told).n == len(when)
+
+
+def test_times_of_arrow() -> None:
+    """Units are counted from the times of Arrow's types in a DataFrame of pandas, as from its own."""
+    frame = trips()
+    told: dict[str, Any] = {"rho": 1, "area": BAY, "protect": "1 day", "person": "user", "times": "when"}
+    found = release_of("points", frame.convert_dtypes(dtype_backend="pyarrow"), **told)
+    assert found.point_scales == pytest.approx(release_of("points", frame, **told).point_scales)
+
+
+def test_a_few_times_of_one_day() -> None:
+    """A handful of fine times counts as such, and two fixes a day on the hour count as whole hours."""
+    told: dict[str, Any] = {"rho": 1, "protect": "1 hour"}
+    for count in range(1, 6):
+        times = pd.Timestamp("2026-05-01 08:30:11") + pd.to_timedelta(np.arange(count) * 4507, unit="s")
+        assert release_of("points", WALK[:count], times=times, **told).n == count
+    twice = pd.date_range("2026-05-01", periods=8, freq="12h")
+    assert release_of("points", WALK[:8], times=twice, **told).n == 8
 
 
 @pytest.mark.parametrize(
@@ -718,9 +797,9 @@ def test_times_coarser_than_the_unit(tmp_path: Path, written: str, protect: str,
     frame = pd.DataFrame({"when": when, "lat": 37.77, "lon": -122.42})
     path = file_of(frame, tmp_path / "in.csv")
     told: dict[str, Any] = {"rho": 1, "area": BAY, "times": "when"}
-    with pytest.raises(InvalidParameter, match=f'these times are whole .*protect="{remedy}"'):
+    with pytest.raises(InvalidParameter, match=f'these times are whole .*apart.*protect="{remedy}"'):
         release_of("points", frame, protect=protect, **told)
-    with pytest.raises(InvalidParameter, match=f'these times are whole .*protect="{remedy}"'):
+    with pytest.raises(InvalidParameter, match=f'these times are whole .*apart.*protect="{remedy}"'):
         release_of("points", path, protect=protect, to=tmp_path / "out.csv", **told)
     assert release_of("points", frame, protect=remedy, **told).n == 30
     assert release_of("points", path, protect=remedy, to=tmp_path / "out.csv", **told).n == 30

@@ -217,3 +217,27 @@ def test_trips_are_released_at_once(run: Any, tmp_path: Path) -> None:
     two = ["--y", "pickup_latitude", "--y", "dropoff_latitude", "--x", "pickup_longitude", "--x", "dropoff_longitude"]
     assert run("points", "taxi.csv", "-o", "two.csv", *how, *two).code == 0
     assert "4 points" in run("check", "taxi.csv", "--person", "user", *LOCAL).out
+
+
+def test_the_unit_of_numbers_is_stated(run: Any, tmp_path: Path) -> None:
+    """Numbers in doubt are refused, and the option that the error names says what they count."""
+    numbers = [30 * 86_400_000 + 60_000 * i for i in range(90)]
+    pd.DataFrame({"t": numbers, "lat": 37.77, "lon": -122.42}).to_csv(tmp_path / "in.csv", index=False)
+    how = [
+        str(tmp_path / "in.csv"),
+        "-o",
+        str(tmp_path / "out.csv"),
+        *LOCAL,
+        "--rho",
+        "1",
+        "--protect",
+        "1 hour",
+        "--keep",
+        "t",
+    ]
+    refused = run("points", *how, "--time", "t")
+    assert refused.code != 0
+    assert "--time 't [s]'" in " ".join(refused.err.split())
+    assert run("points", *how, "--time", "t [ms]").code == 0
+    assert json.loads((tmp_path / "out.csv.certificate.json").read_text())["times"] == ["t [ms]"]
+    assert run("verify", str(tmp_path / "out.csv")).code == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pyproj
 import pytest
 from pyproj.database import query_crs_info
@@ -160,6 +161,33 @@ def test_an_ellipsoid_is_not_another(code: str) -> None:
     with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*x\.to_crs\(4326\)"):
         gv.Locations(x, area=BAY).points(rho=1e-4)
     assert gv.Locations(x.to_crs(4326), area=BAY).points(rho=1e-4).n == 2
+
+
+@pytest.mark.parametrize("code", ["EPSG:4053", "EPSG:4008", "IAU_2015:30100"])
+def test_degrees_of_gps_on_another_ellipsoid(tmp_path: Path, code: str) -> None:
+    """Degrees of GPS in a wrong system are corrected as the errors say: in a frame, a table, and a file."""
+    moon = code.startswith("IAU")
+    wrong = frame(4326).set_crs(code, allow_override=True)
+    told = "another body than the Earth.*" if moon else r"x\.to_crs\(4326\).*"
+    with pytest.raises(InvalidCoordinateSystem, match=told + r"x\.set_crs\(4326, allow_override=True\)"):
+        gv.Locations(wrong, area=BAY).points(rho=1e-4)
+    assert gv.Locations(wrong.set_crs(4326, allow_override=True), area=BAY).points(rho=1e-4).n == 2
+    table = pd.DataFrame({"lat": wrong.geometry.y, "lon": wrong.geometry.x})
+    with pytest.raises(InvalidCoordinateSystem, match=r"^crs = .*give crs=4326"):
+        gv.Locations(table, crs=code, area=BAY).points(rho=1e-4)
+    assert gv.Locations(table, crs=4326, area=BAY).points(rho=1e-4).n == 2
+    wrong.to_file(tmp_path / "in.gpkg")
+    with pytest.raises(InvalidCoordinateSystem, match=r"ogr2ogr -a_srs EPSG:4326 new\.gpkg old\.gpkg"):
+        gv.Locations(tmp_path / "in.gpkg", area=BAY).points(to=tmp_path / "out.gpkg", rho=1e-4)
+
+
+def test_geocentric_coordinates() -> None:
+    """Coordinates from the centre of the Earth are refused; degrees from the transformer that the error names work."""
+    x = geopandas.GeoSeries.from_xy([-2_706_398.1], [-4_261_312.4], crs=4978)
+    with pytest.raises(InvalidCoordinateSystem, match=r"pyproj\.Transformer\.from_crs\(4978, 4979\)"):
+        gv.Locations(x, area=BAY).points(rho=1e-4)
+    lat, lon, _ = pyproj.Transformer.from_crs(4978, 4979).transform(-2_706_398.1, -4_261_312.4, 3_885_489.6)
+    assert gv.Locations(np.array([[lon, lat]]), crs=4326, area=BAY).points(rho=1e-4).n == 1
 
 
 def test_an_area_on_another_ellipsoid() -> None:

@@ -17,7 +17,7 @@ from tests.formats import BAY
 from tests.questions import EVERY_QUESTION, PLACED, release_of
 
 DEGREES = [[-122.4194, 37.7749], [-122.2712, 37.8044], [-122.4477, 37.7612]]
-METRES: Any = [[0, 0], [100.5, 80.25], [-3.1, 17]]
+METRES: Any = [[0, 0], [200.5, 80.25], [-3.1, 17]]
 
 FORMS: dict[str, Any] = {
     "array": np.array(DEGREES),
@@ -29,6 +29,8 @@ FORMS: dict[str, Any] = {
     "Point": shapely.Point(DEGREES[0]),
     "Points": [shapely.Point(point) for point in DEGREES],
     "one whole number": [[-122, 37.7749]],
+    "two decimals": [[-122.42, 37.77], [-122.4, 37.8]],
+    "one decimal": [[8.5, 47.4], [9, 47]],
     "around the world": [[151.2093, -33.8688], [-0.1276, 51.5072]],
 }
 
@@ -45,9 +47,9 @@ def test_degrees_are_not_taken_as_metres(name: str, form: str) -> None:
 
 @EVERY_QUESTION
 def test_metres_are_taken_as_metres(name: str) -> None:
-    """Whole metres, centimetres, and coordinates farther from the origin than 180 m need no coordinate system."""
+    """Whole metres, and coordinates farther from the origin than 180 m, need no coordinate system."""
     far = [[-122.4194, 37.7749], [1000.4477, 37.7612]]
-    for x in (METRES, np.array(METRES), far, np.zeros((2, 2)), [[0.0001, 0.0002]]):
+    for x in (METRES, np.array(METRES), far, [[3, 4], [-122, 37]], np.zeros((2, 2)), [[0.0001, 0.0002]]):
         assert questions.ask(name, x, near=(0.0, 0.0)).plane is None
 
 

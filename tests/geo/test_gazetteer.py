@@ -11,10 +11,16 @@ import pytest
 import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import area_of
-from geoveil.geo.folding import folded
-from geoveil.geo.gazetteer import find_place, place_file, places_beginning, places_named, similar_places
+from geoveil.geo.gazetteer import (
+    find_place,
+    folded,
+    place_file,
+    places_beginning,
+    places_named,
+    similar_places,
+    towns_near,
+)
 from geoveil.geo.planes import Plane
-from geoveil.geo.towns import towns_near
 
 #: Names, and the places that they mean.
 CLEAR = {

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from geoveil.geo.recognition import recognise
-from geoveil.geo.times import are_times
+from geoveil.geo.recognition import are_times, recognise
 
 #: Pairs of names of longitude and latitude.
 DEGREES = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from geoveil.geo.seconds import microseconds_of, whole_microseconds
+from geoveil.geo.seconds import read_times, whole_microseconds
 from geoveil.privacy import (
     kept_of_thinned,
     largest_stretch_sum,
@@ -132,7 +132,7 @@ def test_rounding_tears_no_unit_apart(start: float, stretch: int, share: float, 
 )
 def test_a_day_has_both_its_ends(times: object) -> None:
     """Times a day apart, or a little less, are in one day: as texts, datetimes, durations or numbers."""
-    assert stretch_sizes(microseconds_of(times), 86_400 * 10**6).tolist() == [2, 2]
+    assert stretch_sizes(read_times(times).microseconds, 86_400 * 10**6).tolist() == [2, 2]
 
 
 def test_sums_over_many_persons_lose_nothing() -> None:

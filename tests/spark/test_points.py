@@ -494,8 +494,11 @@ def test_times_in_doubt_are_refused(spark: Any, tmp_path: Path) -> None:
     """Numbers since a start and dates under a unit of an hour are refused, and nothing is written."""
     frame = spark.createDataFrame([(10**6 * i, 37.77, -122.42) for i in range(300, 310)], ["t", "lat", "lon"])
     how: dict[str, Any] = {"rho": RHO, "protect": "1 hour", "area": gv.local(lat=37.77, lon=-122.42, radius=50_000)}
-    with pytest.raises(InvalidParameter, match=r"times beyond doubt.*timestamp_millis"):
+    with pytest.raises(InvalidParameter, match=r'times beyond doubt.*such as times="t \[s\]"'):
         release_of("points", frame, to=tmp_path / "out", times="t", **how)
+    stated = release_of("points", frame, to=tmp_path / "stated", times="t [ms]", **how)
+    assert stated.n == 10
+    assert stated.certificate()["times"] == ["t [ms]"]
     converted = frame.selectExpr("timestamp_millis(t) as t", "lat", "lon")
     assert release_of("points", converted, to=tmp_path / "converted", times="t", **how).n == 10
     dates = frame.selectExpr("date_add(date'2026-05-01', int(t % 7)) as day", "lat", "lon")

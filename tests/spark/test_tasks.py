@@ -23,7 +23,7 @@ from geoveil.answering.rows import Asked, Reading, Settings
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.fingerprints import digest_of_parts
-from geoveil.geo.formats.table_locations import locate
+from geoveil.geo.formats.location_columns import locate
 from geoveil.noise import Experiment, source_of
 from geoveil.privacy import promise, protected_metric
 from geoveil.spark.destination import Destination, Part

@@ -19,6 +19,7 @@ from geoveil.facts import Removed
 from geoveil.geo import Area
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane
+from geoveil.geo.seconds import stated_names
 from geoveil.noise import Reals
 from geoveil.privacy import Metric, dist_1, stretch_sizes, trip_stretch_sizes
 from geoveil.queries.evaluation import displacement
@@ -343,7 +344,7 @@ class FileCrowd(CrowdSource):
             "n": self.n,
             "crowd": self.persons,
             "outside": reader.outside,
-            "times": reader.times if stretch is not None else None,
+            "times": stated_names(reader.times) if stretch is not None else None,
             "span": self.span if stretch is not None else None,
             "removed": self._removed(),
         }

@@ -21,7 +21,7 @@ from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index
 from geoveil.geo.point_times import known_times, point_times, time_columns
 from geoveil.geo.row_selection import RowCounts
-from geoveil.geo.seconds import ReadTimes
+from geoveil.geo.seconds import ReadTimes, stated_names
 from geoveil.privacy import (
     Duration,
     Guarantee,
@@ -145,7 +145,7 @@ class Intake:
 
     def time_columns(self, metric: Metric) -> tuple[str, ...] | None:
         """Return the columns of times that a metric's units are counted from; None if it needs no times."""
-        return None if metric.stretch is None else time_columns(self.form, self.times)
+        return None if metric.stretch is None else stated_names(time_columns(self.form, self.times))
 
     def time_span(self, metric: Metric) -> tuple[int, int] | None:
         """Return the first and the last time that a metric's units are counted from; None if it needs no times."""

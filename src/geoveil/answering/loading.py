@@ -28,8 +28,8 @@ from geoveil.geo.formats.location_file import readable
 from geoveil.geo.formats.side_files import side_files
 from geoveil.geo.geometries import Index, vertices
 from geoveil.geo.row_selection import NONE
-from geoveil.geo.seconds import joined_microseconds, part_of_times
-from geoveil.geo.written_numbers import numbers
+from geoveil.geo.seconds import joined_times, part_of_times, time_column
+from geoveil.geo.texts import numbers
 from geoveil.privacy import Metric, certified, stretch_sizes
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
@@ -253,9 +253,11 @@ def _unit_sizes(
         allowed = "a file whose units belong to the persons in its column of persons"
         remedy = "A file does not name a crowd's persons: release points by person, with a length of time as the unit."
         raise InvalidFile(str(path), str(metric), allowed, remedy)
-    if metric.stretch is None or not times or not {*times} <= {*frame}:
+    columns = [time_column(name, frame) for name in times or ()]
+    if metric.stretch is None or not columns or not {*columns} <= {*frame}:
         allowed = "a file with the times from which its units were counted"
         raise InvalidFile(str(path), list(times or ()), allowed, "Release it again with its column of times.")
-    found = joined_microseconds([part_of_times(frame[name], name) for name in times], ", ".join(times))
-    each = found[rows] if len(times) == 1 else found.reshape(len(times), -1).T.ravel()
+    parts = [part_of_times(frame[name], name) for name in columns]
+    found = joined_times(parts, ", ".join(columns)).microseconds
+    each = found[rows] if len(columns) == 1 else found.reshape(len(columns), -1).T.ravel()
     return stretch_sizes(each, metric.stretch, codes)

@@ -14,6 +14,7 @@ from geoveil.errors import GeoveilError
 from geoveil.geo.areas import Area, area_of, local
 from geoveil.geo.formats import open_locations
 from geoveil.geo.geometries import Index
+from geoveil.geo.seconds import time_column
 from geoveil.privacy import Guarantee, certified
 from geoveil.queries import SUMMARIES, Persons, Points, UnitSizes
 from geoveil.words import hidden
@@ -84,7 +85,7 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
     by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
     unlisted = [name for name in file.columns if name not in listed and name not in file.numbered]
     people, filled = PersonCounts(by), set[str]()
-    times = tuple(account["times"] or ())
+    times = tuple(time_column(name, file.columns) for name in account["times"] or ())
     timed = TimedRows(people, times, None, working.metric.stretch)
     for batch in file.batches([*dict.fromkeys([*([] if by is None else [by]), *unlisted, *times])]):
         coded = people.labels(batch).dictionary_encode()

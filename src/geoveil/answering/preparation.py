@@ -35,6 +35,7 @@ from geoveil.geo.formats.atomic import (
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.planes import plane_of
+from geoveil.geo.seconds import TimeColumn, time_column
 from geoveil.noise import Source
 from geoveil.privacy import CGP, Duration, Guarantee, as_duration, dist_inf
 from geoveil.words import metres
@@ -389,10 +390,12 @@ def read_crowd(
     return inquiry
 
 
-def time_columns_of(file: LocationFile, times: str | Sequence[str] | None) -> tuple[str, ...]:
+def time_columns_of(file: LocationFile, times: str | Sequence[str] | None) -> tuple[TimeColumn, ...]:
     """Return the columns of times that are named, or those that are recognised."""
     each = file.points_in_a_row
-    found = [times] if isinstance(times, str) else [*(file.time_columns if times is None else times)]
+    known = {str(name): name for name in file.time_columns}
+    named = [times] if isinstance(times, str) else [*(known if times is None else times)]
+    found = [known.get(name) or time_column(name, file.columns) for name in named]
     if len(found) == each and set(found) <= {*file.columns}:
         return tuple(found)
     needed = "one column of times" if each == 1 else f"{each} columns of times, one for each point of a row"
@@ -456,6 +459,9 @@ def _columns(
                 "person", by, f"a column of texts or numbers; this one is {kind}", "Convert it first."
             )
     always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
+    if isinstance(keep, list):
+        # A column of times that is released may be named with its unit.
+        keep = [time_column(name, file.columns) if isinstance(name, str) else name for name in keep]
     kept, left = choose([*file.columns], times=always, by=by, keep=keep, places=unsafe)
     for name in kept:
         if form.extensible and name.casefold() in ("radius_95", symbol):

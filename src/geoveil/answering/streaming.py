@@ -30,13 +30,13 @@ from geoveil.geo.disclosure import check_kept, unchanged_columns
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.atomic import write_certificate
 from geoveil.geo.formats.fingerprints import Fingerprint, State, digest, file_state
-from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.plain_values import copied_index
 from geoveil.geo.row_selection import NONE, RowCounts
-from geoveil.geo.seconds import PartOfTimes
+from geoveil.geo.seconds import PartOfTimes, stated_names
+from geoveil.geo.texts import has_formulas
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source, as_reals
 from geoveil.privacy import Metric
@@ -410,7 +410,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
                 self.rows_removed, None if self.where is None else self.where.text, self.removed, left_out
             ),
             "unchanged": drawn.unchanged,
-            "times": self.times if self.guarantee.metric.stretch is not None else None,
+            "times": stated_names(self.times) if self.guarantee.metric.stretch is not None else None,
             "span": self.time_span if self.guarantee.metric.stretch is not None else None,
             "inexact": source.inexact,
             "entry": receipt.entry,

@@ -36,6 +36,7 @@ _SAME = frozenset(
 _COMMANDS = {
     "gv.local": "LAT,LON,RADIUS",
     "x.to_crs": "`ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`",
+    "x.set_crs": "`ogr2ogr -a_srs EPSG:4326 new.gpkg old.gpkg`",
     "gv.areas": "'geoveil areas NAME'",
     "gv.suggest_area": "'geoveil check FILE'",
     "locations.points": "'geoveil points'",

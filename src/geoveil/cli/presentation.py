@@ -177,7 +177,7 @@ def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance
 def truth_of(path: Path, reading: dict[str, Any], release: Release) -> Layer:
     """Return a layer of the true locations in a file; a report with it must not be shared."""
     from geoveil import Locations
-    from geoveil.geo.offline import offline
+    from geoveil.geo.coordinate_systems import offline
     from geoveil.release.as_layers import truth_layer
 
     with offline():

@@ -82,7 +82,9 @@ def as_released(path: str) -> Any:
 
 def _column(file: LocationFile, given: str | None) -> str:
     """Return the name of the column of times."""
-    chosen = given if given is not None else next(iter(file.time_columns), None)
+    from geoveil.geo.seconds import time_column
+
+    chosen = next(iter(file.time_columns), None) if given is None else time_column(given, file.columns)
     if chosen is None or chosen not in file.columns:
         allowed = f"a column of times, one of {list(file.columns)}"
         raise InvalidParameter("--time", chosen, allowed, "Smoothing needs the time of each point.")

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, Message
-from geoveil.geo.areas import Area, Floats
+from geoveil.geo.geometries import Floats
 
 if TYPE_CHECKING:
     import pyproj
+
+    from geoveil.geo.planes import Plane
 
 __all__ = ["measure_rounding"]
 
@@ -44,18 +45,7 @@ _PLACES, _LINES, _NEAREST = 16, 64, 1e-9
 _DEGREE = 111e3
 
 
-class _Projection(Protocol):
-    """The projection from a coordinate system to the plane of an area, and its inverse: a `Plane`."""
-
-    crs: pyproj.CRS
-    area: Area
-
-    def into(self, coords: Floats) -> Floats: ...
-    def out(self, coords: Floats) -> Floats: ...
-    def inside(self, coords: Floats, flat: Floats) -> NDArray[np.bool_]: ...
-
-
-def measure_rounding(plane: _Projection) -> float:
+def measure_rounding(plane: Plane) -> float:
     """Measure the error of PROJ's doubles in a projection, in metres.
 
     Systems for which it is more than a metre, or cannot be measured, are refused.
@@ -83,13 +73,13 @@ def _method(system: pyproj.CRS) -> str:
     return "" if operation is None else str(operation.method_name)
 
 
-def _refused(plane: _Projection, found: str) -> InvalidCoordinateSystem:
+def _refused(plane: Plane, found: str) -> InvalidCoordinateSystem:
     allowed = f"a system that PROJ projects to {plane.area.name} with an error of at most {_LIMIT:g} m: {found}"
     remedy = Message("Use {x.to_crs} and {area:gv.local}: its rounding is then part of the data.")
     return InvalidCoordinateSystem("x.crs", plane.crs.name, allowed, remedy)
 
 
-def _over(plane: _Projection, there: Floats) -> float:
+def _over(plane: Plane, there: Floats) -> float:
     """Return the largest sixth difference on lines all over the area, from each point of a mesh to about the next."""
     largest, steps = -math.inf, 32
     for axis in (0, 1):
@@ -111,7 +101,7 @@ def _sixth(flat: Floats) -> float:
     return float(np.max(np.abs(np.diff(flat, n=6, axis=1)), initial=-math.inf))
 
 
-def _around(plane: _Projection, system: pyproj.CRS, there: Floats) -> float:
+def _around(plane: Plane, system: pyproj.CRS, there: Floats) -> float:
     """Return the largest sixth difference on short lines around the singular places of a projected system."""
     places = []
     for candidates in _singular_places(plane, system, there):
@@ -143,7 +133,7 @@ def _around(plane: _Projection, system: pyproj.CRS, there: Floats) -> float:
     return max(_sixth(flat.reshape(lines.shape)), 0.0)
 
 
-def _singular_places(plane: _Projection, system: pyproj.CRS, there: Floats) -> Iterator[Floats]:
+def _singular_places(plane: Plane, system: pyproj.CRS, there: Floats) -> Iterator[Floats]:
     """Yield the singular lines and points of a projected system, in coordinates of the data's system.
 
     Lines are sampled at the columns and rows of a mesh over the area, so that some points of each are inside.

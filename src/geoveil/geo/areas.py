@@ -15,18 +15,25 @@ from geoveil import checks
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message
 from geoveil.geo.coordinate_systems import MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.distortion import measure_distortion
-from geoveil.geo.folding import folded
-from geoveil.geo.gazetteer import Place, find_place, places_inside, places_named, similar_places
-from geoveil.geo.regions import regions, similar_regions
+from geoveil.geo.gazetteer import (
+    Place,
+    find_place,
+    folded,
+    places_inside,
+    places_named,
+    regions,
+    similar_places,
+    similar_regions,
+)
+from geoveil.geo.geometries import Floats
 from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
 from geoveil.typed_values import read_area
 
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["PUBLIC", "Area", "AreaLike", "Floats", "area_of", "area_of_place", "areas", "local", "local_of"]
+__all__ = ["PUBLIC", "Area", "AreaLike", "area_of", "area_of_place", "areas", "local", "local_of"]
 
-Floats: TypeAlias = NDArray[np.float64]
 #: A public area: from `local` or a text such as "37.77,-122.42,40km", the name of a city, region or country, or the
 #: code or name of a projected system.
 AreaLike: TypeAlias = Union["Area", "pyproj.CRS", "str", "int", None]
@@ -343,7 +350,7 @@ def area_of_place(place: Place) -> Area:
     return replace(found, name=f"{place.title}: {found.name}")
 
 
-def area_of(given: Any) -> Area:
+def area_of(given: object) -> Area:
     """Return the area that a caller means: an Area, a disc, a coordinate system, or the name of a place.
 
     A text is read as latitude, longitude and radius of a disc, else as the code of a coordinate system, else as the
@@ -383,7 +390,7 @@ def _described(place: Place) -> str:
     return f"{place.kind}, {place.population:,} inhabitants"
 
 
-def _area_of_system(given: Any) -> Area:
+def _area_of_system(given: object) -> Area:
     """Return the area of use of a projected coordinate system, or the disc of a tangent plane."""
     import pyproj
 
@@ -396,8 +403,8 @@ def _area_of_system(given: Any) -> Area:
     except (pyproj.exceptions.CRSError, TypeError, ValueError):
         flat = None
     # PROJ takes parts of names for names: "Beijing" for the geographic system "Beijing 1954".
-    part = isinstance(given, str) and flat is not None and not _CODE.fullmatch(given.strip())
-    if flat is None or (part and folded(given) != folded(flat.name)):
+    named = given if isinstance(given, str) and not _CODE.fullmatch(given.strip()) else None
+    if flat is None or (named is not None and folded(named) != folded(flat.name)):
         remedy = Message("It is {public}.{similar}", public=PUBLIC, similar=_similar(given))
         raise InvalidCoordinateSystem("area", given, allowed, remedy) from None
     found = local_of(flat)
@@ -423,7 +430,7 @@ def _area_of_system(given: Any) -> Area:
         raise InvalidCoordinateSystem("area", known.name, why, problem.remedy) from None
 
 
-def _similar(given: Any) -> str:
+def _similar(given: object) -> str:
     """Return a sentence that names similar places, for an error about an unknown name."""
     if not isinstance(given, str):
         return ""

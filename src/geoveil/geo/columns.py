@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from geoveil._types import Columns
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 __all__ = [
+    "Values",
     "choose",
     "distinct",
     "in_full",
@@ -25,6 +29,9 @@ __all__ = [
     "tells_places",
     "words",
 ]
+
+#: The values of a column.
+Values: TypeAlias = Union["NDArray[Any]", "Sequence[Any]", "pd.Series", "pd.Index", "pd.api.extensions.ExtensionArray"]
 
 #: Words in the names of columns of coordinates.
 _COORDINATES = frozenset(
@@ -49,7 +56,7 @@ _PLACES = _COORDINATES | frozenset(
 _PARTS = ("address", "street", "postcode", "zipcode", "latitude", "longitude", "geohash", "coord")
 
 
-def words(name: Any) -> list[str]:
+def words(name: object) -> list[str]:
     """Split a column's name into words in small letters.
 
     Examples
@@ -61,12 +68,12 @@ def words(name: Any) -> list[str]:
     return [word.casefold() for word in found]
 
 
-def is_coordinate(name: Any) -> bool:
+def is_coordinate(name: object) -> bool:
     """Return whether a column's name says that it holds coordinates: "lat", "pickup_longitude", "homeLat", "x1"."""
     return not _COORDINATES.isdisjoint(words(name))
 
 
-def tells_places(name: Any) -> bool:
+def tells_places(name: object) -> bool:
     """Return whether a column's name says that it reveals places: "address", "zip_code", "homeCity", "lat".
 
     Whole words count: "platform" and "translation" contain "lat" and reveal no place.
@@ -78,7 +85,7 @@ def tells_places(name: Any) -> bool:
 
 
 def choose(
-    columns: Sequence[Any], *, times: Iterable[Any], by: Any, keep: Any, places: Iterable[Any] = ()
+    columns: Sequence[Any], *, times: Iterable[Any], by: Hashable, keep: Columns, places: Iterable[Any] = ()
 ) -> tuple[list[Any], tuple[Any, ...]]:
     """Return the columns that are released unchanged, in their order, and those that are removed.
 
@@ -111,7 +118,7 @@ def choose(
     return [name for name in columns if name in wanted], tuple(name for name in columns if name not in wanted)
 
 
-def named_in(keep: Any, columns: Iterable[Any]) -> set[Any]:
+def named_in(keep: Columns, columns: Iterable[Any]) -> set[Any]:
     """Return the columns that `keep` names one by one; "all" names none, unless a column in a list has that name.
 
     Examples
@@ -131,7 +138,7 @@ def named_in(keep: Any, columns: Iterable[Any]) -> set[Any]:
 
 
 def reasons_of(
-    kept: Iterable[Any], *, by: Any, times: Iterable[Any], structure: Iterable[Any] = ()
+    kept: Iterable[Any], *, by: Hashable, times: Iterable[Any], structure: Iterable[Any] = ()
 ) -> dict[Any, Reason]:
     """Return why each column is released unchanged: for the person, the time, the structure of a file, or by name."""
     reasons: dict[Any, Reason] = dict.fromkeys(kept, "named")
@@ -140,7 +147,7 @@ def reasons_of(
     return reasons
 
 
-def in_full(values: Any) -> pd.Series:
+def in_full(values: Values) -> pd.Series:
     """Return values as a Series without categories and with a default index."""
     import pandas as pd
 
@@ -148,7 +155,7 @@ def in_full(values: Any) -> pd.Series:
     return column.astype(object).infer_objects() if isinstance(column.dtype, pd.CategoricalDtype) else column
 
 
-def distinct(labels: Any, column: Any, where: str) -> None:
+def distinct(labels: pa.Array, column: object, where: str) -> None:
     """Refuse different labels that look the same to a reader: one person's points would count as those of two.
 
     Parameters

@@ -14,9 +14,8 @@ import numpy as np
 
 from geoveil.errors import InvalidParameter, Message, warn
 from geoveil.facts import Reason, Unchanged
-from geoveil.geo.areas import Floats
 from geoveil.geo.columns import in_full, is_coordinate, named_in, tells_places
-from geoveil.geo.geometries import Index
+from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.location_values import location_values, numbers_of
 
 if TYPE_CHECKING:

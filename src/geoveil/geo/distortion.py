@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, Message
+from geoveil.geo.geometries import Floats
 
 if TYPE_CHECKING:
     import pyproj
 
 __all__ = ["earth", "measure_distortion"]
 
-Floats: TypeAlias = NDArray[np.float64]
+#: West, south, east and north.
+Bounds: TypeAlias = tuple[float, float, float, float]
 #: The fields of an `Area` after its name and system: two corners, no disc, a window, stretch and shrink.
-Box: TypeAlias = tuple[
-    tuple[float, float],
-    tuple[float, float],
-    None,
-    tuple[float, float, float, float] | None,
-    float,
-    float,
-]
+Box: TypeAlias = tuple[tuple[float, float], tuple[float, float], None, Bounds | None, float, float]
 
 #: Largest ratio of scales within the area of a system; less uniform systems are refused.
 _UNEVEN = 1.5
@@ -52,8 +46,14 @@ def earth() -> pyproj.Geod:
     return pyproj.Geod(ellps="WGS84")
 
 
+def _geod(flat: pyproj.CRS) -> pyproj.Geod:
+    geod = flat.get_geod()
+    assert geod is not None
+    return geod
+
+
 @functools.lru_cache(maxsize=64)
-def measure_distortion(flat: Any) -> Box:
+def measure_distortion(flat: pyproj.CRS) -> Box:
     """Measure the distortion of a registered, projected system over its area of use.
 
     Systems that are not continuous, one-to-one and nearly uniform there are refused.
@@ -61,10 +61,16 @@ def measure_distortion(flat: Any) -> Box:
     import pyproj
 
     geographic = flat.geodetic_crs
-    if geographic.prime_meridian.longitude != 0 or geographic.axis_info[0].unit_name != "degree":
+    # It is registered and projected, so that it has all of these.
+    assert geographic is not None
+    assert flat.area_of_use is not None
+    meridian, ellipsoid = geographic.prime_meridian, geographic.ellipsoid
+    assert meridian is not None
+    assert ellipsoid is not None
+    if meridian.longitude != 0 or geographic.axis_info[0].unit_name != "degree":
         allowed = "a system whose longitudes are degrees from Greenwich"
         raise InvalidCoordinateSystem("area", flat.name, allowed, _USE)
-    axes = geographic.ellipsoid.semi_major_metre / earth().a, geographic.ellipsoid.semi_minor_metre / earth().b
+    axes = ellipsoid.semi_major_metre / earth().a, ellipsoid.semi_minor_metre / earth().b
     if not all(abs(ratio - 1) <= _AXES for ratio in axes):
         allowed = "a system on an ellipsoid of the Earth, and not on a sphere or another body"
         raise InvalidCoordinateSystem("area", flat.name, allowed, _USE)
@@ -79,7 +85,7 @@ def measure_distortion(flat: Any) -> Box:
     if not np.isfinite(bounds).all():
         raise InvalidCoordinateSystem("area", flat.name, "a system that is defined on all of its area", _USE)
     stretch, shrink = _scales(flat, forward, bounds, unit)
-    if geographic.ellipsoid.name not in ("WGS 84", "GRS 1980"):
+    if ellipsoid.name not in ("WGS 84", "GRS 1980"):
         # Lengths on an older ellipsoid differ by about a ten-thousandth.
         stretch, shrink = stretch * (1 + _OLDER), shrink * (1 - _OLDER)
     if not stretch / shrink <= _UNEVEN:
@@ -95,7 +101,7 @@ def measure_distortion(flat: Any) -> Box:
     return low, high, None, _window(forward, (west, south, east, north)), math.ceil(stretch * 1e7) / 1e7, shrink
 
 
-def _scales(flat: Any, forward: Any, bounds: tuple[float, float, float, float], unit: float) -> tuple[float, float]:
+def _scales(flat: pyproj.CRS, forward: pyproj.Transformer, bounds: Bounds, unit: float) -> tuple[float, float]:
     """Bound the scale in a box of the plane, and along the geodesics between its points.
 
     Between two points of the mesh, the scale exceeds that at both by less than the difference of neighbours; twice the
@@ -134,7 +140,9 @@ def _scales(flat: Any, forward: Any, bounds: tuple[float, float, float, float], 
     return stretch, shrink
 
 
-def _between(flat: Any, forward: Any, lon: Floats, lat: Floats, unit: float) -> tuple[Floats, Floats]:
+def _between(
+    flat: pyproj.CRS, forward: pyproj.Transformer, lon: Floats, lat: Floats, unit: float
+) -> tuple[Floats, Floats]:
     """Return scales along the geodesics between points, and ratios of plane to ground distance on pieces of these.
 
     Geodesics between points of a box far from the equator may leave it. Where one crosses a cut of the projection, the
@@ -144,7 +152,7 @@ def _between(flat: Any, forward: Any, lon: Floats, lat: Floats, unit: float) -> 
 
     count = 21
     one, other = np.triu_indices(len(lon), k=1)
-    geod = flat.get_geod()
+    geod = _geod(flat)
     azimuth, _, away = (np.asarray(part) for part in geod.inv(lon[one], lat[one], lon[other], lat[other]))
     shares = np.linspace(0, 1, count)[:, None]
     start = [np.broadcast_to(part[one], (count, len(one))).ravel() for part in (lon, lat)]
@@ -158,8 +166,8 @@ def _between(flat: Any, forward: Any, lon: Floats, lat: Floats, unit: float) -> 
 
 
 def _refuse_pieces(
-    flat: Any,
-    forward: Any,
+    flat: pyproj.CRS,
+    forward: pyproj.Transformer,
     mesh: Floats,
     degrees: tuple[Floats, Floats],
     unit: float,
@@ -180,34 +188,36 @@ def _refuse_pieces(
     if not (off < 1).all():
         raise _torn(flat)
     for before, after in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
-        ground = np.asarray(flat.get_geod().inv(lon[before], lat[before], lon[after], lat[after])[2])
+        ground = np.asarray(_geod(flat).inv(lon[before], lat[before], lon[after], lat[after])[2])
         apart = np.hypot(*(part[after] - part[before] for part in plane)) * unit
         if not ((apart <= most * ground) & (apart >= least * ground)).all():
             raise _torn(flat)
     low, high = (np.array([end(part) for part in plane]) for end in (np.min, np.max))
     up = np.linspace(-90, 90, 3601)[1:-1]
+    assert flat.coordinate_operation is not None
     for parameter in flat.coordinate_operation.params:
         if "ongitude" not in parameter.name or parameter.unit_name != "degree":
             continue
+        central = float(parameter.value)
         sides, inside = [], np.ones(len(up), dtype=bool)
-        for side in (parameter.value + 180 - 1e-9, parameter.value - 180 + 1e-9):
+        for side in (central + 180 - 1e-9, central - 180 + 1e-9):
             there = np.array(forward.transform(np.full_like(up, side), up)).T
-            back = np.array(forward.transform(*there.T, direction="INVERSE")).T
+            again = np.array(forward.transform(there[:, 0], there[:, 1], direction="INVERSE")).T
             # Points that the projection folds onto others are not counted here: they are refused individually.
-            back[~np.isfinite(back)] = np.nan
-            off = np.abs((back[:, 0] - side + 180) % 360 - 180) * np.cos(np.radians(up)) + np.abs(back[:, 1] - up)
+            again[~np.isfinite(again)] = np.nan
+            off = np.abs((again[:, 0] - side + 180) % 360 - 180) * np.cos(np.radians(up)) + np.abs(again[:, 1] - up)
             inside &= ((there >= low) & (there <= high)).all(axis=1) & (off < 1e-5)
             sides.append(there)
         if (np.hypot(*(sides[0][inside] - sides[1][inside]).T) * unit > 1).any():
             raise _torn(flat)
 
 
-def _torn(flat: Any) -> InvalidCoordinateSystem:
+def _torn(flat: pyproj.CRS) -> InvalidCoordinateSystem:
     allowed = "a system that is continuous and one-to-one over its area: this one has a cut, a fold or an end there"
     return InvalidCoordinateSystem("area", flat.name, allowed, _USE)
 
 
-def _window(forward: Any, bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float] | None:
+def _window(forward: pyproj.Transformer, bounds: Bounds) -> Bounds | None:
     """Return the bounds of an area in degrees if the projection is one-to-one on them, else None.
 
     On a mesh with a margin, the projection followed by its inverse must return to the same point.

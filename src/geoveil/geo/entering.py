@@ -141,12 +141,12 @@ def enter(
 def _seem_degrees(coords: Floats) -> bool:
     """Return whether coordinates between -180 and 180 could all be longitudes and latitudes, in any order.
 
-    Degrees that tell streets apart have more than two decimals. Metres rarely have, and reach farther.
+    Whole degrees tell no towns apart, so whole numbers are metres.
     """
     if coords.shape[1] != 2:
         return False
     nearest = min(float(np.abs(column).max()) for column in coords.T)
-    return bool(nearest <= 90 and (np.abs(coords * 100 % 1 - 0.5) < 0.5 - 1e-6).any())
+    return bool(nearest <= 90 and (coords != np.rint(coords)).any())
 
 
 def coordinate_columns(

@@ -1,10 +1,16 @@
-"""Countries, regions and cities by name: public knowledge, from GeoNames (`scripts/places` packs it)."""
+"""Places by name and by location: public knowledge.
+
+Countries, regions, cities, towns and villages are those of GeoNames (`scripts/places` packs them); further regions are
+the areas of use of the coordinate systems in PROJ's database.
+"""
 
 from __future__ import annotations
 
 import difflib
 import functools
+import json
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,17 +19,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.geo.folding import folded
+from geoveil.geo.geometries import Floats
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 __all__ = [
-    *("Kind", "Place", "cities_near", "find_place", "ground_distances", "place_file", "places_around"),
-    *("places_beginning", "places_inside", "places_named", "similar_places"),
+    *("Kind", "Place", "Towns", "cities_near", "find_place", "folded", "ground_distances", "place_file"),
+    *("places_around", "places_beginning", "places_inside", "places_named", "regions", "similar_places"),
+    *("similar_regions", "towns_near"),
 ]
 
-Floats: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["country", "region", "city"]
 
 #: A name clearly means a place whose weight is this many times that of every other place of the name.
@@ -40,6 +46,29 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(["oblast", "district", "territory", "land"], "region"),
     **dict.fromkeys(["city", "metro", "metropolitan area", "greater", "urban area", "town"], "city"),
 }
+
+#: Letters that Unicode does not take apart into a base letter and an accent.
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ə": "e"})
+_WORDS = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort", "&": "and"}
+#: Everything but letters, digits and & separates words; an apostrophe or a full stop within a word does not.
+_WITHIN, _BETWEEN = re.compile(r"(?<=\w)['’‘ʻʼ`.](?=\w)"), re.compile(r"[^\w&]+")
+
+
+def folded(name: str) -> str:
+    """Return a name in one spelling, so that two ways to write it are equal.
+
+    Examples
+    --------
+    >>> folded("St. Gallen"), folded("SAINT-GALLEN"), folded("Zürich"), folded("U.S.A.")
+    ('saint gallen', 'saint gallen', 'zurich', 'usa')
+    """
+    name = name.casefold()
+    if not name.isascii():
+        parts = unicodedata.normalize("NFKD", name)
+        name = "".join(letter for letter in parts if not unicodedata.combining(letter)).translate(_LETTERS)
+        name = unicodedata.normalize("NFC", name)
+    words = _BETWEEN.sub(" ", _WITHIN.sub("", name)).split()
+    return " ".join(_WORDS.get(word, word) for word in words)
 
 
 @dataclass(frozen=True)
@@ -117,7 +146,6 @@ class _Gazetteer:
         self.rows: dict[str, list[int]] = {}
         #: The names by which a country or a first-order region can follow another name, as in "Paris, Texas".
         self.within: dict[tuple[str, str], frozenset[str]] = {}
-        self._titles: dict[tuple[str, str], str] = {}
         for row, (name, others) in enumerate(zip(self.names, columns["others"], strict=True)):
             own, rest, code = folded(name), others.split("|") if others else [], self.codes[row]
             self.rows.setdefault(own, []).append(row)
@@ -125,7 +153,6 @@ class _Gazetteer:
                 self.rows.setdefault(other, []).append(~row)
             # A region comes before its parts, and before its cities.
             if self.kinds[row] != "city" and code not in self.within:
-                self._titles[code] = name
                 self.within[code] = frozenset([own, *rest, (code[1] or code[0]).casefold()])
 
     def place(self, row: int) -> Place:
@@ -135,8 +162,8 @@ class _Gazetteer:
         return Place(
             self.names[row],
             kind,
-            "" if kind == "country" else self._titles.get((country, ""), country),
-            self._titles.get((country, region), "") if kind == "city" else "",
+            "" if kind == "country" else _titles().get((country, ""), country),
+            _titles().get((country, region), "") if kind == "city" else "",
             lat,
             lon,
             radius,
@@ -313,3 +340,126 @@ def _stands_for(known: _Gazetteer, row: int, other: int) -> bool:
     # As a city for its centre, or a region for a county of its name.
     away = ground_distances(*known.discs[row][:2], *known.discs[[other], :2].T)[0]
     return kind == its_kind and people > its_people and bool(away <= known.discs[row][2])
+
+
+# By location ---------------------------------------------------------------------------------------------------------
+
+#: The largest population of a place that is in no gazetteer. The first row group of the file is the gazetteer; each of
+#: the others has the smaller places of a block of degrees.
+_SMALL = 15_000
+
+
+@dataclass(frozen=True, eq=False)
+class Towns:
+    """Cities, towns and villages.
+
+    Parameters
+    ----------
+    names, regions, countries : list of str
+        The name, the first-order region and the country of each; a region is empty if there is none.
+    degrees : array
+        (n, 2): longitudes and latitudes.
+    populations : array
+        The number of inhabitants, of villages to two digits; 0 if unknown.
+    """
+
+    names: list[str]
+    regions: list[str]
+    countries: list[str]
+    degrees: Floats
+    populations: Floats
+
+
+def towns_near(lon: float, lat: float, distance: float, least: int = 0) -> Towns:
+    """Return the places within a distance of a location, in metres, that have at least so many inhabitants.
+
+    Of many places that are close together, the gazetteer marks the largest: only those are returned.
+
+    Examples
+    --------
+    >>> towns_near(36.82, -1.29, 30_000, least=1_000_000).names
+    ['Nairobi']
+    """
+    west, north, half = _blocks()
+    near = np.flatnonzero((ground_distances(lat, lon, north, west) <= distance + half) & (least <= _SMALL))
+    parts = []
+    for block in (0, *(near + 1).tolist()):
+        texts, degrees, populations = _block(block)
+        away = ground_distances(lat, lon, degrees[1], degrees[0])
+        rows = np.flatnonzero((away <= distance) & (populations >= least))
+        parts.append((texts[:, rows], degrees[:, rows], populations[rows]))
+    texts, degrees, populations = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    names, countries, regions = texts.tolist()
+    titles = _titles()
+    return Towns(
+        names,
+        [titles.get(code, "") for code in zip(countries, regions, strict=True)],
+        [titles[code, ""] for code in countries],
+        degrees.T,
+        populations,
+    )
+
+
+@functools.cache
+def _blocks() -> tuple[Floats, Floats, Floats]:
+    """Return the longitudes and latitudes of the middles of blocks, and half their diameters in metres."""
+    west, north, half = np.array(json.loads(place_file().metadata.metadata[b"blocks"]), dtype=float).T
+    return west, north, half
+
+
+@functools.lru_cache(maxsize=64)
+def _block(block: int) -> tuple[NDArray[np.object_], Floats, Floats]:
+    """Return names, countries and regions of the places of a block, their degrees and their populations."""
+    texts, numbers = ["name", "country", "region"], ["lon", "lat", "population"]
+    table = place_file().read_row_group(block, columns=[*texts, *numbers, "named"])
+    # Rows are left out before their texts become objects of Python, which takes most of the time.
+    table = table.filter(table["named"])
+    lon, lat, populations = (np.asarray(table[name], dtype=float) for name in numbers)
+    rows = np.array([np.asarray(table[name]) for name in texts], dtype=object)
+    return rows, np.array([lon, lat]) * 1e-3, populations
+
+
+@functools.cache
+def _titles() -> dict[tuple[str, str], str]:
+    """Return the names of countries and first-order regions by their codes."""
+    import pyarrow.compute as pc
+
+    table = place_file().read_row_group(0, columns=["kind", "name", "country", "region"])
+    columns = table.filter(pc.not_equal(table["kind"], "city")).drop_columns("kind").to_pydict()
+    # A region comes before its parts, and keeps its name.
+    return {(country, region): name for name, country, region in reversed([*zip(*columns.values(), strict=True)])}
+
+
+# Regions of PROJ -----------------------------------------------------------------------------------------------------
+
+
+def similar_regions(given: object) -> str:
+    """Return a sentence that names similar regions, for an error about an unknown name."""
+    if not isinstance(given, str):
+        return ""
+    name = folded(given)
+    holding = sorted((key for key in regions() if name and name in key), key=len)
+    near = holding or difflib.get_close_matches(name, [*regions()], n=3)
+    titles = dict.fromkeys(regions()[key][0] for key in near)
+    return f" Regions with similar names: {', '.join(map(repr, [*titles][:3]))}." if titles else ""
+
+
+@functools.cache
+def regions() -> dict[str, tuple[str, tuple[float, float, float, float]]]:
+    """Return the titles and bounds of the areas of use in PROJ's database, by folded name."""
+    from pyproj.database import query_crs_info
+
+    known: dict[str, tuple[str, tuple[float, float, float, float]]] = {}
+    for info in query_crs_info():
+        if info.area_of_use is None:
+            continue
+        name, bounds = str(info.area_of_use.name), info.area_of_use.bounds
+        before = known.setdefault(folded(name), (name.rstrip(". "), bounds))
+        if _extent(bounds) > _extent(before[1]):  # a few names have two entries
+            known[folded(name)] = (before[0], bounds)
+    return dict(sorted(known.items()))
+
+
+def _extent(bounds: tuple[float, float, float, float]) -> float:
+    west, south, east, north = bounds
+    return float((east - west) % 360 * (north - south))

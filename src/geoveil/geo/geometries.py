@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from geoveil.errors import InvalidData, InvalidParameter, Message
 
+if TYPE_CHECKING:
+    from shapely import Geometry
+
 __all__ = [
+    "Floats",
+    "Geometries",
     "Index",
+    "Places",
     "RowName",
+    "Shapes",
     "count_missing",
     "extra_dimensions",
     "position",
@@ -22,9 +29,15 @@ __all__ = [
     "wrap_longitudes",
 ]
 
+Floats: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.int64]
 #: An array of shapely geometries, or None where one is missing.
 Geometries: TypeAlias = NDArray[np.object_]
+#: The locations of rows: (m, 2) coordinates, NaN where missing, (m, 4) for an origin and a destination in each row; or
+#: shapely geometries.
+Places: TypeAlias = NDArray[Any]
+#: One shapely geometry, or an array of them.
+Shapes = TypeVar("Shapes", "Geometry", Geometries)
 #: A function that returns the name of a row in errors, given its position.
 RowName: TypeAlias = Callable[[int], str]
 
@@ -121,7 +134,7 @@ def unwrap_longitudes(shapes: ArrayLike) -> Geometries:
     return np.asarray(wrap_longitudes(shapely.set_coordinates(shapes, coords)))
 
 
-def wrap_longitudes(shapes: Any) -> Any:
+def wrap_longitudes(shapes: Shapes) -> Shapes:
     """Return a geometry or an array of them, in degrees, shifted by 360 if entirely beyond 180 or below -180."""
     import shapely
 
@@ -131,4 +144,5 @@ def wrap_longitudes(shapes: Any) -> Any:
         return shapes
     coords, rows = shapely.get_coordinates(shapes, return_index=True)
     coords[:, 0] += turns[rows]
-    return shapely.set_coordinates(shapes, coords)
+    moved: Shapes = shapely.set_coordinates(shapes, coords)
+    return moved

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.geo.areas import Area, Floats
-from geoveil.geo.columns import in_full
+from geoveil.geo.areas import Area
+from geoveil.geo.columns import Values, in_full
+from geoveil.geo.geometries import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ _FORMS = (
 _PERHAPS = r"°|\+|\..+\.|\d[.,]\d\d|^\s*\d{1,2}[A-Za-z]\s?[A-Za-z]{2}|^\s*[0-9A-Za-z]{4,24}\s*$"
 
 
-def location_values(values: Any, plane: Plane | None) -> str:
+def location_values(values: Values, plane: Plane | None) -> str:
     """Return what kind of locations the values of a column look like, such as "latitudes of the area", or "".
 
     The answer depends on these values and the stated area, never on the locations that get noise.
@@ -95,7 +96,7 @@ def location_values(values: Any, plane: Plane | None) -> str:
     return _text(column.astype(str), plane)
 
 
-def any_location_values(values: Any, plane: Plane | None) -> str:
+def any_location_values(values: Values, plane: Plane | None) -> str:
     """Return what kind of locations some values of a column look like, wherever they are in it, or "".
 
     `location_values` tells what a column holds as a whole. This one also finds coordinates among other values: the

@@ -8,22 +8,24 @@ are therefore built anew, from the values of the released rows, and share nothin
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.geo.text_bytes import any_holds
+from geoveil.geo.texts import any_holds
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 __all__ = [
+    "PandasArray",
     "copied",
     "copied_arrow",
     "copied_index",
@@ -34,6 +36,8 @@ __all__ = [
     "without_views",
 ]
 
+#: An array or index of pandas, or one of numpy.
+PandasArray: TypeAlias = Any
 #: Types of values that contain nothing beyond what their text shows. Subclasses may contain more.
 _PLAIN = frozenset(
     (
@@ -56,7 +60,7 @@ _GEOMETRY = (
 _BRACKETS, _SHORTEST_WKB = "([", 42
 
 
-def may_hold_places(values: Any) -> bool:
+def may_hold_places(values: PandasArray) -> bool:
     """Return whether a column or labels contain geometries, or values in which geometries may be hidden.
 
     Numbers, texts, times, booleans, categories and tuples of these are plain. Geometries, bytes, lists, dicts, arrays
@@ -127,7 +131,7 @@ def is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
-def copied(values: Any) -> Any:
+def copied(values: PandasArray) -> PandasArray:
     """Copy values to a new array that holds nothing else.
 
     Parameters
@@ -179,7 +183,7 @@ def copied_arrow(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return only if there.all() else only.take(_spread(there))
 
 
-def without_views(values: Any) -> Any:
+def without_views(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Return texts that are views of a buffer as independent texts; return other arrays of Arrow unchanged."""
     import pyarrow as pa
 
@@ -216,7 +220,7 @@ def copied_index(index: pd.Index) -> pd.Index:
     return new
 
 
-def _objects_may(values: Any) -> bool:
+def _objects_may(values: Iterable[object]) -> bool:
     """Return whether any Python object is not plain, or is the text of a geometry."""
     import pandas as pd
     import pyarrow as pa
@@ -235,22 +239,22 @@ def _objects_may(values: Any) -> bool:
     return bool(texts) and shows_places(pa.array(texts, pa.large_string()))
 
 
-def _unwrapped(values: Any) -> Any:
+def _unwrapped(values: PandasArray) -> PandasArray:
     """Return the array of an index, as a numpy array if it wraps one."""
     import pandas as pd
 
-    array = getattr(values, "array", values)
+    array: PandasArray = getattr(values, "array", values)
     return array.to_numpy() if type(array) is pd.arrays.NumpyExtensionArray else array
 
 
-def _masked(values: Any) -> bool:
+def _masked(values: object) -> bool:
     """Return whether a pandas array has a mask for missing values, and numbers beneath it."""
     import pandas as pd
 
     return isinstance(values, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray)
 
 
-def _arrow(values: Any) -> pa.Array:
+def _arrow(values: PandasArray) -> pa.Array:
     import pyarrow as pa
 
     array = pa.array(values)

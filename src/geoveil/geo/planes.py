@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter, Message, Text
 from geoveil.geo.accuracy import measure_rounding
-from geoveil.geo.areas import PUBLIC, Area, Floats, area_of, local_of
-from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, registered
+from geoveil.geo.areas import PUBLIC, Area, AreaLike, area_of, local_of
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, offline, registered
 from geoveil.geo.distortion import earth
-from geoveil.geo.geometries import RowName, position, wrap_longitudes
-from geoveil.geo.offline import offline
+from geoveil.geo.geometries import Floats, RowName, Shapes, position, wrap_longitudes
 from geoveil.geo.tangent import REACH, clamp_to_disc, rounding
 from geoveil.noise.reals import Ball, Reals, as_reals
 
@@ -37,7 +36,7 @@ _SLACK = {"refuse": 1.0, "drop": 1 + 1e-9}
 _FARTHEST = 2.5e6
 
 
-def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated_by: str = "x.crs") -> Plane:
+def plane_of(own: pyproj.CRS | None, area: AreaLike, *, released: bool = True, stated_by: str = "x.crs") -> Plane:
     """Return the plane in which noise is added to coordinates of a system.
 
     Parameters
@@ -64,10 +63,11 @@ def plane_of(own: pyproj.CRS | None, area: Any, *, released: bool = True, stated
     if known is None and released:
         allowed = "a system of a public register (EPSG, ESRI, ...), since any other may reveal where the data is"
         remedy = Message("Results are released in it: use {x.to_crs} first, and give {area:gv.local}.")
+        remedy = _remedy(flat, stated_by) if _elsewhere(flat) else remedy
         raise InvalidCoordinateSystem(stated_by, flat.name, allowed, remedy)
     flat = flat if known is None else known
     if stated is not None:
-        return Plane(flat, stated)
+        return Plane(flat, stated, stated_by)
     remedy = Message(
         "State where the data is: by a name such as {area:San Francisco}, by {area:gv.local}, or by the code of a "
         "system such as {area:32610}, {public}. {gv.suggest_area} proposes an area, and looks at the data to do so.",
@@ -123,18 +123,41 @@ def _same_ellipsoid(one: pyproj.CRS, other: pyproj.CRS) -> bool:
     return len(axes) == 2 and all(abs(mine / others - 1) < 1e-9 for mine, others in zip(*axes, strict=True))
 
 
-def _transformer(own: pyproj.CRS, plane: pyproj.CRS) -> pyproj.Transformer | None:
+def _transformer(own: pyproj.CRS, plane: pyproj.CRS, stated_by: str) -> pyproj.Transformer | None:
     """Return PROJ's transformer from one system to another, or None if their coordinates are the same."""
     import pyproj
 
     operation = _operation(own, plane)
     if operation is None:
         allowed = f"a system that PROJ can transform to {plane.name} without taking one ellipsoid for another"
-        remedy = Message("Use {x.to_crs} first; or give {crs:4326}, if these are longitude and latitude from GPS.")
-        if _same_ellipsoid(own, _geographic()):
-            remedy = Message("State the area with {area:gv.local}.")
-        raise InvalidCoordinateSystem("x.crs", own.name, allowed, remedy)
+        raise InvalidCoordinateSystem(stated_by, own.name, allowed, _remedy(own, stated_by))
     return None if operation.startswith("proj=noop") else pyproj.Transformer.from_pipeline(operation)
+
+
+def _remedy(own: pyproj.CRS, stated_by: str) -> Text:
+    """Return what can be done about a system that cannot be transformed: correct it, or convert the coordinates."""
+    if own.is_geocentric:
+        return "Convert x, y and z to longitude and latitude, with pyproj.Transformer.from_crs(4978, 4979)."
+    if _same_ellipsoid(own, _geographic()):
+        return Message("State the area with {area:gv.local}.")
+    corrected = "give {crs:4326}" if stated_by == "crs" else "use {x.set_crs}"
+    from_gps = f"if these are longitude and latitude from GPS, {corrected}"
+    if _elsewhere(own):
+        return Message(f"It belongs to another body than the Earth: {from_gps}.")
+    converted = "Convert them with geopandas and {x.to_crs}" if stated_by == "crs" else "Use {x.to_crs} first"
+    return Message(f"{converted}; or, {from_gps}." if own.is_geographic else f"{converted}.")
+
+
+def _elsewhere(own: pyproj.CRS) -> bool:
+    """Return whether a system belongs to another body than the Earth, so that PROJ has no operation to WGS 84."""
+    import pyproj
+
+    try:
+        with offline():
+            pyproj.Transformer.from_crs(own, _geographic())
+    except pyproj.exceptions.ProjError:
+        return True
+    return False
 
 
 @functools.cache
@@ -153,6 +176,8 @@ class Plane:
         The coordinate system of the data and of what is released.
     area : Area
         The area in whose plane noise is added.
+    stated_by : str
+        The source of the coordinate system, named in errors.
 
     Notes
     -----
@@ -161,13 +186,13 @@ class Plane:
     `rounding`.
     """
 
-    def __init__(self, crs: pyproj.CRS, area: Area) -> None:
+    def __init__(self, crs: pyproj.CRS, area: Area, stated_by: str = "x.crs") -> None:
         self.crs, self.area = crs, area
         flat = horizontal(crs)
         self._unit = float(area.crs.axis_info[0].unit_conversion_factor)
         self._same = flat == area.crs
         self._transformer = (
-            None if self._same else _transformer(flat, area.crs if area.disc is None else _geographic())
+            None if self._same else _transformer(flat, area.crs if area.disc is None else _geographic(), stated_by)
         )
 
     @property
@@ -284,7 +309,7 @@ class Plane:
         own = horizontal(self.crs)
         greenwich = own.prime_meridian is not None and own.prime_meridian.longitude == 0
         plain = own.is_geographic and greenwich and own.axis_info[0].unit_name == "degree"
-        transformer = None if plain else _transformer(own, _geographic())
+        transformer = None if plain else _transformer(own, _geographic(), "x.crs")
 
         def degrees(of: Floats) -> Floats:
             return of if transformer is None else np.column_stack(transformer.transform(*of.T))
@@ -312,7 +337,7 @@ class Plane:
             raise self._far(argument, coords.tolist(), swapped=swapped)
         return np.asarray(flat[0])
 
-    def _far(self, argument: str, given: Any, *, swapped: bool = False) -> InvalidParameter:
+    def _far(self, argument: str, given: object, *, swapped: bool = False) -> InvalidParameter:
         """Return the error of a public place far from the area."""
         remedy: Text = "Longitude and latitude seem to be swapped."
         if not swapped:
@@ -426,12 +451,14 @@ class Plane:
         places = [(side, self.into(np.array([[0.0, side]]))[0]) for side in (90.0, -90.0)]
         return [(side, place) for side, place in places if np.isfinite(place).all()]
 
-    def _outlined(self, shape: Any) -> Any:
+    def _outlined(self, shape: Shapes) -> Shapes:
         """Apply the inverse projection to one or many geometries, with edges densified to follow it."""
         import shapely
 
+        found: Shapes
         if self._same:
-            return shapely.transform(shape, self.out)
+            found = shapely.transform(shape, self.out)
+            return found
         west, south, east, north = shapely.bounds(shape).T
         middle = float(self.out(self.area.middle[None])[0, 0]) if self._degrees else 0.0
 

@@ -9,7 +9,7 @@ import numpy as np
 from geoveil._types import Missing, Times
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.forms import Floats, Form
-from geoveil.geo.seconds import ReadTimes, read_times, seconds_of, without_time
+from geoveil.geo.seconds import ReadTimes, in_stated_unit, read_times, seconds_of, time_column, without_time
 
 __all__ = ["known_times", "point_seconds", "point_times", "time_columns"]
 
@@ -64,6 +64,7 @@ def time_columns(form: Form, times: Times) -> tuple[str, ...]:
         names = [*times]
     else:
         return ()
+    names = [time_column(name, form.names) for name in names]
     if not set(names) <= set(form.names) or len(names) != each:
         needed = "a column of the table" if each == 1 else f"{each} columns, one for each point of a row"
         remedy = Message("Name a column, such as {times:t}.")
@@ -82,7 +83,9 @@ def _values(form: Form, times: Times) -> tuple[Any, str]:
     each = max(len(form.pairs), 1)
     if len(names) == 1:
         return pd.Series(form.column(names[0])), names[0]
-    columns = pd.concat([pd.Series(form.column(name)[::each]) for name in names], ignore_index=True)
+    columns = pd.concat(
+        [in_stated_unit(pd.Series(form.column(name)[::each]), name) for name in names], ignore_index=True
+    )
     # The points of a row follow each other.
     order = np.arange(len(columns)).reshape(each, -1).T.ravel()
     return columns.iloc[order], ", ".join(names)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil._types import CoordinateColumns, CrsLike, LocationsLike
 from geoveil.errors import InvalidParameter, Message
-from geoveil.geo.areas import Area, Floats, area_of_place, local
-from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
+from geoveil.geo.areas import Area, area_of_place, local
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, offline, system_of
 from geoveil.geo.entering import coordinate_columns
 from geoveil.geo.gazetteer import Place, cities_near, find_place, ground_distances, places_around
-from geoveil.geo.offline import offline
+from geoveil.geo.geometries import Floats
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_locations import CoordinateRows
 from geoveil.geo.table_kinds import table_of
@@ -268,5 +269,5 @@ def _middle(degrees: Floats) -> tuple[float, float]:
     return math.degrees(math.atan2(z, math.hypot(x, y))), math.degrees(math.atan2(y, x))
 
 
-def _valid(degrees: Floats) -> Any:
-    return np.isfinite(degrees).all(axis=1) & (np.abs(degrees) <= [360, 90]).all(axis=1)
+def _valid(degrees: Floats) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(degrees).all(axis=1) & (np.abs(degrees) <= [360, 90]).all(axis=1))

@@ -6,25 +6,27 @@ are left to the owner of the table, with a list of candidates.
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from geoveil.geo.columns import tells_places
-from geoveil.geo.times import are_times
+from geoveil.geo.columns import tells_places, words
+from geoveil.geo.seconds import EPOCH, EPOCH_UNITS
 
 __all__ = [
-    *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "encoding_of", "is_missing", "is_number"),
-    *("recognise",),
+    *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "are_times", "encoding_of", "is_missing"),
+    *("is_number", "recognise"),
 ]
 
 #: Number of first rows that are looked at.
 SAMPLE = 1000
 
-#: How a column holds locations: WKT, GeoJSON, WKB in hexadecimal or bytes, "37.77, -122.42" or "-122.42, 37.77".
-Encoding: TypeAlias = Literal["wkt", "geojson", "hex", "wkb", "lat,lon", "lon,lat"]
+#: How a column holds locations: WKT, GeoJSON, WKB in hexadecimal or bytes, "37.77, -122.42" or "-122.42, 37.77", or
+#: pairs of the numbers x and y.
+Encoding: TypeAlias = Literal["wkt", "geojson", "hex", "wkb", "lat,lon", "lon,lat", "x,y"]
 #: The columns of x and y: longitude and latitude, or easting and northing.
 Pair: TypeAlias = tuple[Any, Any]
 
@@ -63,7 +65,7 @@ class Recognised:
     geometries: dict[Any, Encoding] = field(default_factory=dict)
 
 
-def recognise(sample: Mapping[Any, Sequence[Any]], types: Mapping[Any, Any] | None = None) -> Recognised:
+def recognise(sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] | None = None) -> Recognised:
     """Recognise the columns of a table.
 
     Parameters
@@ -107,7 +109,7 @@ def recognise(sample: Mapping[Any, Sequence[Any]], types: Mapping[Any, Any] | No
     )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value stands for a missing one: None, NaN, an empty text, NA, null."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
@@ -175,14 +177,14 @@ _TRIPS = {
 Rest: TypeAlias = tuple[str, ...]
 
 
-def _tokens(name: Any) -> list[str]:
+def _tokens(name: object) -> list[str]:
     """Split a name into words and numbers in small letters; "pick up" and "drop off" are one word each."""
     found = re.findall(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|\d+", str(name))
     text = " ".join(word.casefold() for word in found)
     return text.replace("pick up", "pickup").replace("drop off", "dropoff").split()
 
 
-def _axis(name: Any) -> tuple[str, bool, int, Rest] | None:
+def _axis(name: object) -> tuple[str, bool, int, Rest] | None:
     """Return the axis that a name says, whether it is in degrees, its rank among names, and the other words."""
     said: list[tuple[str, bool, int]] = []
     rest: list[str] = []
@@ -201,7 +203,9 @@ def _axis(name: Any) -> tuple[str, bool, int, Rest] | None:
     return axis, degrees, rank, tuple(rest)
 
 
-def _pairs(names: Sequence[Any], values: Mapping[Any, Sequence[Any]]) -> tuple[dict[Rest, Pair], dict[Rest, Pair]]:
+def _pairs(
+    names: Sequence[object], values: Mapping[Any, Sequence[object]]
+) -> tuple[dict[Rest, Pair], dict[Rest, Pair]]:
     """Return the pairs of columns that may be coordinates, by their other words: degrees, and unknown systems."""
     found: dict[bool, dict[Rest, dict[str, tuple[int, Any]]]] = {True: {}, False: {}}
     for name in names:
@@ -219,12 +223,12 @@ def _pairs(names: Sequence[Any], values: Mapping[Any, Sequence[Any]]) -> tuple[d
     return whole[True], whole[False]
 
 
-def _are_numbers(values: Sequence[Any]) -> bool:
+def _are_numbers(values: Sequence[object]) -> bool:
     """Return whether most values are numbers; the others are reported when their rows are read."""
     return 2 * sum(map(is_number, values)) >= len(values)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether a value is a number, or a text of one, with a decimal point or comma."""
     return not isinstance(value, bool) and _NUMBER.fullmatch(str(value).strip()) is not None
 
@@ -265,7 +269,7 @@ _GEOMETRIES = (
 )
 
 
-def encoding_of(name: Any, values: Sequence[Any]) -> Encoding | None:
+def encoding_of(name: object, values: Sequence[object]) -> Encoding | None:
     """Return how the values of a column hold locations, or None.
 
     Parameters
@@ -284,15 +288,16 @@ def encoding_of(name: Any, values: Sequence[Any]) -> Encoding | None:
         return None
     if all(isinstance(value, bytes) and value[:1] in (b"\0", b"\1") and len(value) >= 21 for value in values):
         return "wkb"
-    if not all(isinstance(value, str) for value in values):
+    written = [value for value in values if isinstance(value, str)]
+    if len(written) < len(values):
         return None
     patterns: tuple[tuple[re.Pattern[str], Encoding], ...] = ((WKT, "wkt"), (_GEOJSON, "geojson"))
     for pattern, encoding in patterns:
-        if all(pattern.match(value) for value in values):
+        if all(pattern.match(value) for value in written):
             return encoding
-    if all(len(value) % 2 == 0 and _HEX.fullmatch(value) for value in values):
+    if all(len(value) % 2 == 0 and _HEX.fullmatch(value) for value in written):
         return "hex"
-    two = [match.groups() for value in values if (match := _TWO.fullmatch(value))]
+    two = [match.groups() for value in written if (match := _TWO.fullmatch(value))]
     if len(two) < len(values) or not (tells_places(name) or "lat" in str(name).casefold()):
         return None
     first, second = (max(abs(float(pair[i])) for pair in two) for i in (0, 1))
@@ -355,3 +360,108 @@ def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:
         elif not _PERHAPS.isdisjoint(said) and repeated:
             perhaps.append(name)
     return (*sure, *perhaps)
+
+
+# Times ---------------------------------------------------------------------------------------------------------------
+# They are released unchanged, so a column counts as times only if its name says so and its values are times.
+
+#: Words that say that a column holds times.
+_TIMES = frozenset(
+    (
+        *("time", "times", "timestamp", "datetime", "date", "dates", "stamp", "ts", "utc", "gmt", "epoch", "unix"),
+        *("when", "hms", "ymd", "datum", "zeit", "uhrzeit", "zeitstempel", "zeitpunkt", "fecha", "hora", "heure"),
+        *("horodatage",),
+    )
+)
+#: Words for events. A column named by one holds times or something else, such as the station where a trip started.
+_EVENTS = frozenset(
+    (
+        *("start", "started", "begin", "end", "ended", "finish", "finished", "stop", "stopped", "pickup", "dropoff"),
+        *("departure", "departed", "leaving", "arrival", "arrived", "arriving", "checkin", "checkout", "recorded"),
+        *("observed", "tracked", "measured", "received", "created", "updated", "seen", "reported"),
+    )
+)
+#: Words in the names of dates that describe a person rather than a moment at a place.
+_PERSONAL = frozenset(
+    (
+        *("birth", "born", "birthday", "birthdate", "dob", "geburtstag", "geburtsdatum", "death", "died", "deceased"),
+        *("expiry", "expires", "expired", "expire", "expiration", "hire", "hired", "joined", "registration"),
+        *("registered", "signup", "enrolled", "enrolment", "enrollment", "passport", "licence", "license", "visa"),
+        *("wedding", "married", "graduation", "retirement", "since"),
+    )
+)
+#: Words that may surround times of day, such as 08:30; with others, "travel_time" may be a duration.
+_OF_DAY = _TIMES | _EVENTS | frozenset(("of", "day", "local", "gps", "fix", "hour", "event", "trip", "t"))
+
+_CLOCK = r"\d{1,2}[:h.]\d{2}([:.]\d{2}([.,]\d+)?)?\s*([AaPp]\.?[Mm]\.?)?"
+_ZONE = r"\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?)?(\[[\w/+-]+\])?"
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+#: Dates, with or without a time of day: 2021-03-20T00:22Z, 20/03/2021 00:22, 3 April 2012, Apr 3, 2012 6:00 PM,
+#: Tue Apr 03 18:00:09 +0000 2012, 20210320T002200.
+_DATE = re.compile(
+    rf"(\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}|\d{{1,2}}([-/.])\d{{1,2}}\3(\d{{4}}|\d{{2}}))([T ,]+{_CLOCK}{_ZONE})?"
+    rf"|([a-z]{{3,9}},?\s+)?(\d{{1,2}}[\s-]+{_MONTH}|{_MONTH}[\s-]+\d{{1,2}}),?[\s-]+\d{{2,4}}([\s,]+{_CLOCK}{_ZONE})?"
+    rf"|([a-z]{{3,9}},?\s+)?{_MONTH}\s+\d{{1,2}}\s+{_CLOCK}\s*([+-]\d{{4}}|[A-Z]{{3,4}})?\s+\d{{4}}"
+    r"|(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(T?\d{4}(\d{2}(\.\d+)?)?Z?)?",
+    re.IGNORECASE,
+)
+_TIME_OF_DAY = re.compile(rf"\d{{1,2}}:\d{{2}}(:\d{{2}}([.,]\d+)?)?\s*([ap]\.?m\.?)?{_ZONE}", re.IGNORECASE)
+
+
+def are_times(name: object, kind: object, values: Sequence[object]) -> bool | None:
+    """Return whether a column holds times: by its name and its values; None if only one of them says so.
+
+    Parameters
+    ----------
+    name : object
+        The name of the column.
+    kind : object
+        Its type, as pandas, polars or pyarrow write it.
+    values : sequence
+        Some of its values, without those that are missing: times, texts, or seconds since 1970 or multiples of them.
+
+    Examples
+    --------
+    >>> are_times("ais_pos_timestamp", "string", ["20/03/2021 00:22"]), are_times("t", "int64", [1_211_018_404])
+    (True, True)
+    >>> are_times("birth_date", "string", ["1990-05-01"]), are_times("status", "string", ["ok"])
+    (False, False)
+    >>> print(are_times("last_review", "string", ["2019-05-21"]), are_times("time", "int64", [17]))
+    None None
+    """
+    said = words(name)
+    if not _PERSONAL.isdisjoint(said) or any(word.startswith("birth") for word in said):
+        return False
+    by_name = said == ["t"] or any(word in _TIMES or word.endswith(("time", "date", "stamp")) for word in said)
+    perhaps = by_name or said[-1:] in (["at"], ["on"]) or not _EVENTS.isdisjoint(said)
+    if _have_type(kind, values) or (values and all(_is_text_of_time(said, perhaps, value) for value in values)):
+        return True if perhaps else None
+    return None if by_name else False
+
+
+def _have_type(kind: object, values: Sequence[object]) -> bool:
+    said = str(kind).casefold()
+    if said.startswith(("datetime", "timestamp", "date", "time")) and "delta" not in said:
+        return True
+    return bool(values) and all(isinstance(value, datetime.date | datetime.time) for value in values)
+
+
+def _is_text_of_time(name: Sequence[str], named: bool, value: object) -> bool:
+    """Return whether a value is a date or, in a column named like times, a time of day or a number of seconds."""
+    text = str(value).strip()
+    if not named:
+        return isinstance(value, str) and not text.isdigit() and _is_date(text)
+    of_day = _OF_DAY.issuperset(name) and _TIME_OF_DAY.fullmatch(text) is not None
+    return of_day or _is_epoch(text) or _is_date(text)
+
+
+def _is_date(text: str) -> bool:
+    return len(text) < 60 and _DATE.fullmatch(text) is not None
+
+
+def _is_epoch(text: str) -> bool:
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    return any(EPOCH[0] <= number / unit <= EPOCH[1] for unit in EPOCH_UNITS)

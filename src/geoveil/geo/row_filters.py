@@ -19,7 +19,7 @@ from geoveil.geo.columns import is_coordinate, tells_places
 from geoveil.geo.geometries import RowName, position
 from geoveil.geo.location_values import any_location_values
 from geoveil.geo.plain_values import is_text, shows_places
-from geoveil.geo.written_numbers import first_other, plain
+from geoveil.geo.texts import first_other, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

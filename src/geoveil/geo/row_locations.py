@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.geo.areas import Floats
-from geoveil.geo.geometries import Index, RowName, position, present, vertices
+from geoveil.geo.geometries import Floats, Index, RowName, position, present, vertices
 from geoveil.geo.recognition import Pair
 from geoveil.geo.table_kinds import PandasTable, Table
 

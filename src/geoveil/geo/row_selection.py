@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
-from geoveil.geo.areas import Floats
-from geoveil.geo.geometries import Index, RowName, count_missing, position
+from geoveil.geo.geometries import Floats, Index, RowName, count_missing, position
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_locations import RowLocations

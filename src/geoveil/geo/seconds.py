@@ -1,69 +1,118 @@
-"""Public times in seconds, from datetimes, durations, texts and numbers."""
+"""Public times in whole microseconds, from datetimes, durations, texts and numbers."""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from geoveil.errors import InvalidParameter, Message, Text
+from geoveil.errors import InvalidParameter, Mention, Message, Text
 from geoveil.geo.columns import words
-from geoveil.geo.forms import Floats
-from geoveil.geo.geometries import Index
-from geoveil.geo.times import EPOCH, EPOCH_UNITS
+from geoveil.geo.geometries import Floats, Index
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
-    "PartOfTimes",
-    "ReadTimes",
-    "check_numbers",
-    "check_resolution",
-    "joined_microseconds",
-    "joined_times",
-    "microseconds_of",
-    "part_of_times",
-    "read_times",
-    "seconds_of",
-    "whole_microseconds",
-    "without_time",
+    *("EPOCH", "EPOCH_UNITS", "UNITS", "PartOfTimes", "ReadTimes", "TimeColumn", "check_numbers", "check_resolution"),
+    *("in_stated_unit", "joined_times", "part_of_times", "read_times", "seconds_of", "stated_names", "time_column"),
+    *("whole_microseconds", "without_time"),
 ]
 
-#: Microseconds in a second, and the units per second of pandas' datetimes and durations.
-_MICROSECONDS = 10**6
-#: Remedies for times that cannot be read, and for numbers in doubt.
+#: Units in which numbers count time, with the number of each in a second.
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+#: Seconds since 1970 in the years 1975 to 2100, and the number of smaller units in a second in which they are counted.
+EPOCH = (1.577e8, 4.103e9)
+EPOCH_UNITS = (*UNITS.values(),)
+_MICROSECONDS = UNITS["us"]
 _WRITE = "Write times with their date, as 2026-05-01T08:30:00Z."
-_STATE_UNIT = Message(
-    'Say what they count: give pandas.to_timedelta(numbers, unit="s"), or "ms", "us" or "ns", as {times}; or write '
-    "times as 2026-05-01T08:30:00Z."
-)
-#: Numbers count as times since 1970 beyond doubt if they are in the years 2000 to 2099, in microseconds.
-_LIKELY = (946_684_800 * 10**6, 4_102_444_800 * 10**6)
+#: Times of numbers since 1970: the years 2000 to 2099, and the beginning of 2015, in microseconds.
+_DATES, _RECENT = (946_684_800 * 10**6, 4_102_444_800 * 10**6), 1_420_070_400 * 10**6
+_DAY = 86_400 * 10**6
 #: Times may be whole days, hours, minutes or seconds, in microseconds.
-_CLOCKWORK = {86_400 * 10**6: "day", 3_600 * 10**6: "hour", 60 * 10**6: "minute", 10**6: "second"}
+_CLOCKWORK = {_DAY: "day", 3_600 * 10**6: "hour", 60 * 10**6: "minute", 10**6: "second"}
+#: Times are whole days apart if this share of the distinct ones is; and the number of rows that are looked at.
+_BULK, _ROWS = 0.6, 100_000
 _UNIT_NAMES = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
 #: Words in the names of columns, and the units per second that they allow.
 _UNIT_WORDS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), (1,)),
-    **dict.fromkeys(("ms", "msec", "millis", "millisecond", "milliseconds"), (10**3,)),
-    **dict.fromkeys(("us", "usec", "micros", "microsecond", "microseconds"), (10**6,)),
-    **dict.fromkeys(("ns", "nsec", "nanos", "nanosecond", "nanoseconds"), (10**9,)),
-    **dict.fromkeys(("boot", "uptime", "elapsed", "monotonic", "realtime", "ticks"), (0,)),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1),
+    **dict.fromkeys(("ms", "msec", "millis", "millisecond", "milliseconds"), 10**3),
+    **dict.fromkeys(("us", "usec", "micros", "microsecond", "microseconds"), 10**6),
+    **dict.fromkeys(("ns", "nsec", "nanos", "nanosecond", "nanoseconds"), 10**9),
+    **dict.fromkeys(("boot", "uptime", "elapsed", "monotonic", "realtime", "ticks"), 0),
 }
-_RESOLUTIONS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+#: Words in the names of columns that count since 1970.
+_EPOCH_WORDS = frozenset(("epoch", "unix", "posix", "utc", "gmt"))
+_STATED = re.compile(r"(.+?)\s*\[(s|ms|us|ns)\]")
 
 #: Dates that are not written as ISO 8601 says: the day first, or the month first.
 _DAY_FIRST, _MONTH_FIRST = "%d{0}%m{0}%Y", "%m{0}%d{0}%Y"
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 
 
-def seconds_of(times: Any, name: str = "the times") -> Floats:
-    """Return times in seconds from a common beginning.
+class TimeColumn(str):
+    """The name of a column of times, with the unit that its numbers count where the user states it."""
+
+    unit: str | None
+
+    def __new__(cls, name: str, unit: str | None = None) -> Self:
+        column = super().__new__(cls, name)
+        column.unit = unit
+        return column
+
+
+def time_column(given: str, columns: Container[object]) -> TimeColumn:
+    """Return the column that a user names, and the unit that is stated after it.
+
+    Examples
+    --------
+    >>> column = time_column("t [ms]", ["t", "lat", "lon"])
+    >>> column, column.unit
+    ('t', 'ms')
+    """
+    if isinstance(given, TimeColumn):
+        return given
+    stated = None if given in columns else _STATED.fullmatch(given)
+    return TimeColumn(given) if stated is None else TimeColumn(stated[1], stated[2])
+
+
+def stated_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return columns of times as a user names them, each with its unit where one is stated: for certificates."""
+    units = ((name, getattr(name, "unit", None)) for name in names)
+    return tuple(str(name) if unit is None else f"{name} [{unit}]" for name, unit in units)
+
+
+def in_stated_unit(column: pd.Series, name: str) -> pd.Series:
+    """Return numbers whose unit is stated as durations from an arbitrary beginning; return other columns unchanged."""
+    import pandas as pd
+
+    unit = getattr(name, "unit", None)
+    if unit is None:
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    there = numbers.notna().to_numpy()
+    if column.dtype.kind in "mM" or not (there | without_time(column)).all():
+        [stated] = stated_names([name])
+        raise InvalidParameter("times", stated, "a column of numbers, as a unit is stated", "Leave the unit out.")
+    if not (numbers[there].abs() <= 2**62 // _MICROSECONDS * UNITS[unit]).all():
+        raise InvalidParameter("times", name, "numbers of less than 100,000 years", "Remove rows whose time is wrong.")
+    durations = np.full(len(column), np.timedelta64("NaT"), dtype="m8[us]")
+    durations[there] = whole_microseconds(numbers[there].to_numpy(), UNITS[unit]).astype("m8[us]")
+    return pd.Series(durations)
+
+
+def seconds_of(times: ArrayLike | pd.Series, name: str = "the times") -> Floats:
+    """Return times in seconds after the first one.
 
     Parameters
     ----------
@@ -79,40 +128,20 @@ def seconds_of(times: Any, name: str = "the times") -> Floats:
     array([ 0., 60.])
     >>> seconds_of([1_777_624_200_000, 1_777_624_260_000])
     array([ 0., 60.])
-    >>> seconds_of([0, 15, 30])
-    array([ 0., 15., 30.])
     """
-    found = _read(times, name)
-    if found.dtype.kind == "M" or isinstance(found.dtype, _zoned()):
-        found = found - found.min()
-    if found.dtype.kind == "m":
-        return np.asarray(found.dt.total_seconds(), dtype=float)
-    numbers = np.asarray(found, dtype=float)
-    unit = _epoch_unit(numbers)
-    return numbers if unit == 1 else np.asarray((numbers - numbers.min()) / unit)
+    whole = read_times(times, name).microseconds
+    return np.asarray((whole - whole.min(initial=np.iinfo(np.int64).max)) / _MICROSECONDS)
 
 
-def read_times(times: Any, name: str = "the times") -> ReadTimes:
-    """Return times, and how they were read; see `seconds_of`."""
-    return joined_times([part_of_times(times, name)], name)
-
-
-def microseconds_of(times: Any, name: str = "the times") -> Index:
-    """Return times in whole microseconds: since 1970, or from the origin of the given numbers or durations.
-
-    Parameters
-    ----------
-    times : array or Series
-        As for `seconds_of`.
-    name : str
-        The column, for errors.
+def read_times(times: ArrayLike | pd.Series, name: str = "the times") -> ReadTimes:
+    """Return times, and how they were read; see `seconds_of`.
 
     Examples
     --------
-    >>> microseconds_of(["1970-01-02T00:00:00Z"]), microseconds_of([0, 0.5])
+    >>> read_times(["1970-01-02T00:00:00Z"]).microseconds, read_times([0, 0.5]).microseconds
     (array([86400000000]), array([     0, 500000]))
     """
-    return read_times(times, name).microseconds
+    return joined_times([part_of_times(times, name)], name)
 
 
 @dataclass(frozen=True)
@@ -128,17 +157,18 @@ class PartOfTimes:
     """
 
     kind: str
-    values: NDArray[Any]
+    values: NDArray[np.generic]
 
 
-def part_of_times(times: Any, name: str = "the times") -> PartOfTimes:
-    """Return a part of a column of times, for `joined_microseconds`; see `microseconds_of`."""
-    found = _read(times, name, part=True)
-    if isinstance(found.dtype, _zoned()):
+def part_of_times(times: ArrayLike | pd.Series, name: str = "the times") -> PartOfTimes:
+    """Return a part of a column of times, for `joined_times`."""
+    import pandas as pd
+
+    found = _read(times, name)
+    if isinstance(found.dtype, pd.DatetimeTZDtype):
         found = found.dt.tz_convert("UTC").dt.tz_localize(None)
     if found.dtype.kind in "mM":
-        resolution = np.datetime_data(found.dtype)[0]
-        whole = whole_microseconds(found.to_numpy().astype(np.int64), _RESOLUTIONS[resolution])
+        whole = whole_microseconds(found.to_numpy().astype(np.int64), UNITS[np.datetime_data(found.dtype)[0]])
         return PartOfTimes("datetimes" if found.dtype.kind == "M" else "durations", whole)
     if found.dtype.kind in "iuf":
         return PartOfTimes("numbers", found.to_numpy(dtype=f"{found.dtype.kind}8"))
@@ -154,7 +184,7 @@ class ReadTimes:
     microseconds : array of int
         Whole microseconds: since 1970, or from the origin of the given numbers or durations.
     per_second : int, optional
-        For numbers: how many of them were taken to be a second.
+        For numbers whose unit is not stated: how many of them were taken to be a second.
     name : str
         The column, for errors.
     """
@@ -180,14 +210,30 @@ class ReadTimes:
         """
         if not len(self.microseconds):
             return self.microseconds
-        first, last = int(self.microseconds.min()), int(self.microseconds.max())
         if self.per_second is not None:
+            first, last = int(self.microseconds.min()), int(self.microseconds.max())
             check_numbers(first, last, self.per_second, self.name)
-        if first == last:
-            return self.microseconds
-        resolution = next((each for each in _CLOCKWORK if not (self.microseconds % each).any()), 1)
-        check_resolution(resolution, stretch, self.name)
+        check_resolution(_resolution(self.microseconds), stretch, self.name)
         return self.microseconds
+
+
+def _resolution(moments: Index) -> int:
+    """Return 1 microsecond, or the day, hour, minute or second by whole numbers of which most times differ.
+
+    Most are 60% of the distinct times, so that a single time does not hide how coarse the others are. The local
+    midnights of a year are at two times of day in UTC, an hour apart.
+    """
+    distinct = np.unique(moments[np.linspace(0, len(moments) - 1, min(len(moments), _ROWS)).astype(np.intp)])
+    for length in _CLOCKWORK if len(distinct) > 1 else ():
+        marks, counts = np.unique(distinct % length, return_counts=True)
+        order = np.argsort(-counts)[:2]
+        most = int(counts[order[0]])
+        apart = abs(int(marks[order[0]] - marks[order[-1]]))
+        if length == _DAY and len(distinct) > 2 and 0 < min(apart, _DAY - apart) <= _DAY // 24:
+            most = int(counts[order].sum())
+        if most >= _BULK * len(distinct):
+            return length
+    return 1
 
 
 def check_resolution(resolution: int, stretch: int, name: str) -> None:
@@ -204,12 +250,17 @@ def check_resolution(resolution: int, stretch: int, name: str) -> None:
         return
     word, number = _CLOCKWORK[resolution], -(-stretch // resolution)
     least = f"{number} {word}" + "s" * (number > 1)
-    allowed = f"finer than the unit, or the unit a whole number of {word}s: these times are whole {word}s"
+    found = f"most of these times are whole {word}s apart"
+    allowed = f"finer than the unit, or the unit a whole number of {word}s: {found}"
     raise InvalidParameter("times", name, allowed, Message(f'Ask for {{protect:"{least}"}}, which protects more.'))
 
 
-def check_numbers(first: int, last: int, per_second: int, name: str, remedy: Text = _STATE_UNIT) -> None:
-    """Refuse numbers that are no times since 1970, or whose column has the name of another unit.
+def check_numbers(first: int, last: int, per_second: int, name: str) -> None:
+    """Refuse numbers that may count another unit of time, or from another beginning than 1970.
+
+    A device that counts milliseconds (or nanoseconds) since it was started has, after 11 to 47 days, numbers that are
+    dates of the years 2000 to 2099 in seconds (or microseconds). Dates from 2015 to tomorrow are accepted; other
+    years if the name of the column says the unit, or that it counts since 1970.
 
     Parameters
     ----------
@@ -219,20 +270,30 @@ def check_numbers(first: int, last: int, per_second: int, name: str, remedy: Tex
         How many of them were taken to be a second.
     name : str
         The column.
-    remedy : str or Message
-        What the reader can do about it.
     """
-    named = {allowed for word in words(name) for allowed in _UNIT_WORDS.get(word, ())}
-    if _LIKELY[0] <= first and last <= _LIKELY[1] and named <= {per_second}:
+    said = words(name)
+    named = {_UNIT_WORDS[word] for word in said if word in _UNIT_WORDS}
+    # No device counts a thousandth of a nanosecond.
+    clear = bool(named) or not _EPOCH_WORDS.isdisjoint(said) or per_second == UNITS["ns"]
+    tomorrow = int(time.time() * _MICROSECONDS) + _DAY
+    begin, end = _DATES if clear else (_RECENT, tomorrow)
+    if begin <= first and last <= end and named <= {per_second}:
         return
     read = f"read as {_UNIT_NAMES[per_second]} since 1970 they are from {_day(first)} to {_day(last)}"
     allowed = f"times beyond doubt if a length of time is protected: these are numbers, and {read}"
-    raise InvalidParameter("times", name, allowed, remedy)
+    raise InvalidParameter("times", name, allowed, _unit_remedy(name, per_second))
 
 
-def joined_microseconds(parts: Sequence[PartOfTimes], name: str = "the times") -> Index:
-    """Return all parts of a column of times in whole microseconds, interpreted in the same way."""
-    return joined_times(parts, name).microseconds
+def _unit_remedy(name: str, per_second: int) -> Text:
+    """Return how to say what numbers count: in a column of a table, a file or a DataFrame, or in an array."""
+    if name == "the times":
+        return Message(
+            'Say what they count: give pandas.to_timedelta(numbers, unit="s"), or "ms", "us" or "ns", as {times}.'
+        )
+    unit = next(unit for unit, number in UNITS.items() if number == per_second)
+    stated = Mention("times", f"{name.partition(', ')[0]} [{unit}]")
+    say = "Say what they count with s, ms, us or ns after the name, such as {stated}; or write times as {example}."
+    return Message(say, stated=stated, example="2026-05-01T08:30:00Z")
 
 
 def joined_times(parts: Sequence[PartOfTimes], name: str = "the times") -> ReadTimes:
@@ -245,7 +306,7 @@ def joined_times(parts: Sequence[PartOfTimes], name: str = "the times") -> ReadT
         raise InvalidParameter("times", name, allowed, _WRITE)
     values = np.concatenate([part.values for part in parts])
     if kinds == {"texts"}:
-        return ReadTimes(part_of_times(_dates(pd.Series(values, dtype=object), name), name).values, None, name)
+        return joined_times([part_of_times(_dates(pd.Series(values, dtype=object), name), name)], name)
     if kinds <= {"datetimes", "durations"}:
         return ReadTimes(values.astype(np.int64), None, name)
     unit = _epoch_unit(values)
@@ -261,7 +322,7 @@ def _day(microseconds: int) -> str:
     return str(np.datetime64(microseconds, "us").astype("M8[D]"))
 
 
-def whole_microseconds(values: NDArray[Any], per_second: int) -> Index:
+def whole_microseconds(values: NDArray[np.generic], per_second: int) -> Index:
     """Return times as whole microseconds: the nearest, and of two the later one.
 
     Parameters
@@ -298,19 +359,13 @@ def whole_microseconds(values: NDArray[Any], per_second: int) -> Index:
     return np.asarray(whole * size + parts)
 
 
-def _zoned() -> Any:
-    """Return the type of datetimes with a time zone."""
-    import pandas as pd
+def _read(times: ArrayLike | pd.Series, name: str) -> pd.Series:
+    """Return times as a Series of datetimes, durations or numbers, or of texts that are neither numbers nor ISO 8601.
 
-    return pd.DatetimeTZDtype
-
-
-def _read(times: Any, name: str, *, part: bool = False) -> Any:
-    """Return times as a Series of datetimes, durations or numbers; refuse other values.
-
-    In a part of a column, texts that are neither numbers nor ISO 8601 remain texts.
+    Other values are refused.
     """
     import pandas as pd
+    import pyarrow as pa
 
     column = times.to_pandas() if hasattr(times, "to_pandas") else times
     remedy = "Convert them with pandas.to_datetime(times, utc=True)."
@@ -321,42 +376,47 @@ def _read(times: Any, name: str, *, part: bool = False) -> Any:
         found = pd.Series(column).reset_index(drop=True)
     except (TypeError, ValueError):
         raise InvalidParameter("times", type(times).__name__, f"one-dimensional: {allowed}", remedy) from None
+    if isinstance(found.dtype, pd.ArrowDtype):
+        found = pa.array(found.array).to_pandas()
+    found = in_stated_unit(found, name)
     missing = without_time(found)
     if missing.any():
         stated = f"a time in each row: {missing.sum():,} rows have none, the first of them row {missing.argmax() + 1}"
         raise InvalidParameter("times", name, stated, "Remove these rows first.")
-    if found.dtype == object or pd.api.types.is_string_dtype(found.dtype):
-        found = _parsed(found, name, part=part)
-        if part and pd.api.types.is_string_dtype(found.dtype):
+    if _may_be_texts(found):
+        found = _parsed(found, name)
+        if pd.api.types.infer_dtype(found, skipna=False) == "string":
             return found.astype(object)
     if found.dtype.kind not in "mMiuf" and not isinstance(found.dtype, pd.DatetimeTZDtype):
         raise InvalidParameter("times", name, allowed, remedy)
     return found
 
 
-def without_time(column: Any) -> NDArray[np.bool_]:
-    """Return which values of a Series are no times because they are missing or empty."""
+def _may_be_texts(column: pd.Series) -> bool:
     import pandas as pd
 
+    return bool(column.dtype == object or pd.api.types.is_string_dtype(column.dtype))
+
+
+def without_time(column: pd.Series) -> NDArray[np.bool_]:
+    """Return which values of a Series are no times because they are missing or empty."""
     missing = column.isna()
-    if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
+    if _may_be_texts(column):
         missing |= column.astype(str).str.strip() == ""
     return np.asarray(missing)
 
 
-def _epoch_unit(numbers: NDArray[Any]) -> int:
+def _epoch_unit(numbers: NDArray[np.generic]) -> int:
     """Return the number of units per second in which these numbers count time, by the size of numbers since 1970."""
+    known = np.asarray(numbers, dtype=float)
     for unit in EPOCH_UNITS[1:]:
-        if len(numbers) and (numbers >= EPOCH[0] * unit).all() and (numbers <= EPOCH[1] * unit).all():
+        if len(known) and (known >= EPOCH[0] * unit).all() and (known <= EPOCH[1] * unit).all():
             return unit
     return 1
 
 
-def _parsed(texts: Any, name: str, *, part: bool) -> Any:
-    """Return texts as datetimes or numbers; times of different zones in UTC.
-
-    In a part of a column, texts that are neither numbers nor ISO 8601 are returned as they are.
-    """
+def _parsed(texts: pd.Series, name: str) -> pd.Series:
+    """Return texts as datetimes or numbers, times of different zones in UTC; others as they are."""
     import pandas as pd
 
     # Either all are numbers or the first text of a date tells that not all are.
@@ -372,12 +432,10 @@ def _parsed(texts: Any, name: str, *, part: bool) -> Any:
                 raise InvalidParameter("times", name, "times with their date", _WRITE) from None
             return texts
     iso = _iso(texts)
-    if iso.notna().all():
-        return iso
-    return texts if part else _dates(texts, name)
+    return iso if iso.notna().all() else texts
 
 
-def _iso(texts: Any) -> Any:
+def _iso(texts: pd.Series) -> pd.Series:
     """Return texts of ISO 8601 as datetimes in UTC, and others as missing.
 
     pandas also reads "now" and "today", and takes a month for its first day.
@@ -388,7 +446,7 @@ def _iso(texts: Any) -> Any:
     return pd.to_datetime(texts.where(known), format="ISO8601", utc=True, errors="coerce")
 
 
-def _dates(texts: Any, name: str) -> Any:
+def _dates(texts: pd.Series, name: str) -> pd.Series:
     """Return texts as datetimes in UTC, all with the day first or all with the month first."""
     import pandas as pd
 
@@ -400,8 +458,7 @@ def _dates(texts: Any, name: str) -> Any:
     # Only the differences between times matter, and they may be the same either way.
     if found and len({tuple(read - read.min()) for read in found.values()}) == 1:
         return next(iter(found.values()))
-    iso = _iso(texts)
-    row = int(iso.isna().to_numpy().argmax())
+    row = int(_iso(texts).isna().to_numpy().argmax())
     given = f"row {row + 1} has {texts.iloc[row]!r}"
     allowed = f"times that can be read; {given}" + (", the day or the month first" if found else "")
     raise InvalidParameter("times", name, allowed, _WRITE)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil.errors import InvalidData
-from geoveil.geo.geometries import Index
+from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.plain_values import (
+    PandasArray,
     copied,
     copied_arrow,
     copied_index,
@@ -30,6 +30,7 @@ from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars
     import pyarrow as pa
 
 __all__ = ["PandasTable", "Table", "table_of"]
@@ -48,7 +49,7 @@ class Table(ABC):
         """Return the number of rows."""
 
     @abstractmethod
-    def column(self, name: Hashable) -> Any:
+    def column(self, name: Hashable) -> PandasArray:
         """Return a column as a pandas array."""
 
     @abstractmethod
@@ -56,7 +57,7 @@ class Table(ABC):
         """Return the type of a column as text."""
 
     @abstractmethod
-    def first(self, name: Hashable) -> list[Any]:
+    def first(self, name: Hashable) -> list[object]:
         """Return the first values of a column, by which its format is recognised."""
 
     def recognised(self, names: Sequence[Hashable]) -> Recognised:
@@ -67,7 +68,7 @@ class Table(ABC):
     def holds_places(self, name: Hashable) -> bool:
         """Return whether a column contains geometries, or values in which geometries may be hidden."""
 
-    def index_columns(self) -> dict[Hashable, Any]:
+    def index_columns(self) -> dict[Hashable, pd.Index]:
         """Return the labels of rows by name, where there are any but positions."""
         return {}
 
@@ -80,18 +81,18 @@ class Table(ABC):
         """Return the table with texts in the place of a column."""
 
     @abstractmethod
-    def labels(self, rows: Index) -> Any:
+    def labels(self, rows: Index) -> pd.Index | Index:
         """Return the names of rows: a pandas index's labels, or else their positions in the input."""
 
     @abstractmethod
-    def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
+    def built(self, columns: Mapping[Hashable, Floats | None]) -> object:
         """Return a new table of the same library: of the given numbers, or copies of columns where none are given."""
 
     @abstractmethod
-    def arrow(self, name: Hashable) -> Any:
+    def arrow(self, name: Hashable) -> pa.ChunkedArray:
         """Return a column as a chunked array of Arrow."""
 
-    def numbers(self, name: Hashable) -> NDArray[np.float64]:
+    def numbers(self, name: Hashable) -> Floats:
         """Return a column of numbers as new doubles, NaN where one is missing.
 
         Decimals become the nearest doubles, as those of a text file do.
@@ -110,15 +111,13 @@ class Table(ABC):
 
     def check_names(self) -> None:
         """Refuse columns of one name."""
-        if len(set(self.names)) < len(self.names):
-            remedy = "Rename or drop some of them."
-            raise InvalidData("x.columns", self.names, "columns with different names", remedy)
+        _check_names(self.names)
 
 
 class PandasTable(Table):
     """A DataFrame of pandas, or one of geopandas with its geometries; a GeoSeries has no columns."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
         self.names = list(getattr(frame, "columns", ()))
 
@@ -130,7 +129,7 @@ class PandasTable(Table):
         """The labels of the rows."""
         return self.frame.index
 
-    def index_columns(self) -> dict[Hashable, Any]:
+    def index_columns(self) -> dict[Hashable, pd.Index]:
         import pandas as pd
 
         if isinstance(self.index, pd.RangeIndex):
@@ -138,13 +137,13 @@ class PandasTable(Table):
         names = ["index" if name is None else name for name in self.index.names]
         return {name: self.index.get_level_values(level) for level, name in enumerate(names)}
 
-    def column(self, name: Hashable) -> Any:
+    def column(self, name: Hashable) -> PandasArray:
         return self.frame[name].array
 
     def dtype(self, name: Hashable) -> str:
         return str(self.frame[name].dtype)
 
-    def first(self, name: Hashable) -> list[Any]:
+    def first(self, name: Hashable) -> list[object]:
         return list(self.frame[name].iloc[:SAMPLE])
 
     def holds_places(self, name: Hashable) -> bool:
@@ -160,14 +159,14 @@ class PandasTable(Table):
         frame[name] = pd.array(list(texts), dtype="str")
         return PandasTable(frame)
 
-    def labels(self, rows: Index) -> Any:
+    def labels(self, rows: Index) -> pd.Index | Index:
         import pandas as pd
 
         index = self.index[rows]
         # Two rows of a range are a range again, which does not show its labels.
         return pd.Index(index.to_numpy(), name=index.name) if isinstance(index, pd.RangeIndex) else copied_index(index)
 
-    def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
+    def built(self, columns: Mapping[Hashable, Floats | None]) -> object:
         import pandas as pd
 
         arrays = [copied(self.column(name)) if given is None else given for name, given in columns.items()]
@@ -175,7 +174,7 @@ class PandasTable(Table):
         built.columns = pd.Index(list(columns), tupleize_cols=isinstance(self.frame.columns, pd.MultiIndex))
         return built
 
-    def arrow(self, name: Hashable) -> Any:
+    def arrow(self, name: Hashable) -> pa.ChunkedArray:
         import pandas as pd
         import pyarrow as pa
 
@@ -191,52 +190,55 @@ class PandasTable(Table):
 
 
 class ArrowTable(Table):
-    """A table of pyarrow, or of any library with the Arrow C stream interface; it is returned as one of pyarrow."""
+    """A table of pyarrow, or of any library with the Arrow C stream interface.
 
-    def __init__(self, positions: Index, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> None:
-        self._positions, self._columns = positions, dict(columns)
-        self.names = [name for name, _ in columns]
+    Parameters
+    ----------
+    positions : array of int
+        The rows, among those of the input.
+    columns : dict
+        The columns by name.
+    native : callable
+        Returns a table of pyarrow as one of the input's library.
+    """
 
-    @classmethod
-    def of(cls, table: pa.Table) -> Self:
-        """Return the table; views of texts become texts, since Arrow cannot choose rows of them."""
-        columns = map(without_views, table.columns)
-        return cls(np.arange(table.num_rows), list(zip(table.column_names, columns, strict=True)))
+    def __init__(
+        self, positions: Index, columns: dict[str, pa.ChunkedArray], native: Callable[[pa.Table], object]
+    ) -> None:
+        self._positions, self._columns, self._native = positions, columns, native
+        self.names = [*columns]
 
     def __len__(self) -> int:
         return len(self._positions)
 
-    def column(self, name: Hashable) -> Any:
+    def column(self, name: Hashable) -> PandasArray:
         return self.arrow(name).to_pandas().array
 
     def dtype(self, name: Hashable) -> str:
         return str(self.arrow(name).type)
 
-    def first(self, name: Hashable) -> list[Any]:
-        found: list[Any] = self.arrow(name).slice(0, SAMPLE).to_pylist()
-        return found
+    def first(self, name: Hashable) -> list[object]:
+        return list(self.arrow(name).slice(0, SAMPLE).to_pylist())
 
     def holds_places(self, name: Hashable) -> bool:
         column = self.arrow(name)
         return not is_plain(column.type) or shows_places(column)
 
-    def chosen(self, rows: Index) -> Self:
+    def chosen(self, rows: Index) -> ArrowTable:
         # Nested values are never released, and Arrow cannot choose rows of all their types.
-        columns = {name: column.take(rows) for name, column in self._columns.items() if is_plain(column.type)}
-        return type(self)(
-            self._positions[rows], [(name, columns.get(name, self._columns[name])) for name in self.names]
-        )
+        chosen = {name: column.take(rows) for name, column in self._columns.items() if is_plain(column.type)}
+        return ArrowTable(self._positions[rows], {**self._columns, **chosen}, self._native)
 
-    def with_texts(self, name: Hashable, texts: Sequence[str]) -> Self:
+    def with_texts(self, name: Hashable, texts: Sequence[str]) -> ArrowTable:
         import pyarrow as pa
 
         replaced = {**self._columns, str(name): pa.chunked_array([pa.array(list(texts), pa.string())])}
-        return type(self)(self._positions, list(replaced.items()))
+        return ArrowTable(self._positions, replaced, self._native)
 
-    def labels(self, rows: Index) -> Any:
+    def labels(self, rows: Index) -> Index:
         return self._positions[rows]
 
-    def built(self, columns: Mapping[Any, NDArray[np.float64] | None]) -> Any:
+    def built(self, columns: Mapping[Hashable, Floats | None]) -> object:
         import pyarrow as pa
 
         arrays = [
@@ -245,90 +247,77 @@ class ArrowTable(Table):
         ]
         return self._native(pa.Table.from_arrays(arrays, names=list(columns)))
 
-    def arrow(self, name: Hashable) -> Any:
+    def arrow(self, name: Hashable) -> pa.ChunkedArray:
         return self._columns[str(name)]
 
-    def _native(self, table: pa.Table) -> Any:
-        """Return a table of pyarrow as one of the input's library."""
-        return table
+
+def _as_polars(table: pa.Table) -> polars.DataFrame:
+    import polars
+    import pyarrow as pa
+
+    # Categories of polars are those of all its columns: they would name values that were not released.
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(at, field.name, table[at].cast(field.type.value_type))
+    return polars.DataFrame(table)
 
 
-class PolarsTable(ArrowTable):
-    """A DataFrame of polars."""
+def _as_relation(table: pa.Table) -> object:
+    """Return a relation of DuckDB's default connection."""
+    import duckdb
 
-    def _native(self, table: pa.Table) -> Any:
-        import polars
-        import pyarrow as pa
-
-        # Categories of polars are those of all its columns: they would name values that were not released.
-        for at, field in enumerate(table.schema):
-            if pa.types.is_dictionary(field.type):
-                table = table.set_column(at, field.name, table[at].cast(field.type.value_type))
-        return polars.DataFrame(table)
+    return duckdb.from_arrow(table)
 
 
-class LazyTable(PolarsTable):
-    """A LazyFrame of polars: it was collected once, and a LazyFrame of the released rows is returned."""
-
-    def _native(self, table: pa.Table) -> Any:
-        return super()._native(table).lazy()
-
-
-class DuckTable(ArrowTable):
-    """A relation of DuckDB: it was executed once, and a relation of the default connection is returned."""
-
-    def _native(self, table: pa.Table) -> Any:
-        import duckdb
-
-        return duckdb.from_arrow(table)
-
-
-class RecordTable(ArrowTable):
-    """A list of dicts."""
-
-    def _native(self, table: pa.Table) -> Any:
-        return table.to_pylist()
-
-
-def table_of(x: Any) -> Table | None:
+def table_of(x: object) -> Table | None:
     """Return x as a table, or None if it is none.
 
     Parameters
     ----------
     x : object
-        A table: a DataFrame of pandas, a DataFrame or LazyFrame of polars, a relation of DuckDB, a list of dicts, or
-        anything with the Arrow C stream interface, such as a pyarrow.Table. GeoDataFrames are no tables here.
+        A table: a DataFrame of pandas, a DataFrame or LazyFrame of polars (which is collected once), a relation of
+        DuckDB (which is executed once), a list of dicts, or anything with the Arrow C stream interface, such as a
+        pyarrow.Table. GeoDataFrames are no tables here.
     """
     import pyarrow as pa
 
-    found: Table
     if hasattr(x, "active_geometry_name"):
         return None
     if _made_by("pandas", "DataFrame", x):
-        found = PandasTable(x)
-    elif _made_by("polars", "LazyFrame", x):
-        found = LazyTable.of(x.collect().to_arrow())
+        found = PandasTable(cast("pd.DataFrame", x))
+        found.check_names()
+        return found
+    native: Callable[[pa.Table], object]
+    if _made_by("polars", "LazyFrame", x):
+        table, native = cast("polars.LazyFrame", x).collect().to_arrow(), lambda table: _as_polars(table).lazy()
     elif _made_by("polars", "DataFrame", x):
-        found = PolarsTable.of(x.to_arrow())
+        table, native = cast("polars.DataFrame", x).to_arrow(), _as_polars
     elif _made_by("duckdb", "DuckDBPyRelation", x):
-        found = DuckTable.of(pa.table(x))
+        table, native = pa.table(x), _as_relation
     elif hasattr(x, "__arrow_c_stream__") and (hasattr(x, "columns") or hasattr(x, "schema")):
-        found = ArrowTable.of(x if isinstance(x, pa.Table) else pa.table(x))
+        table, native = x if isinstance(x, pa.Table) else pa.table(x), lambda table: table
     elif isinstance(x, list | tuple) and len(x) and isinstance(x[0], dict):
-        found = RecordTable.of(_records(x))
+        table, native = _records(x), lambda table: table.to_pylist()
     else:
         return None
-    found.check_names()
-    return found
+    _check_names(table.column_names)
+    # Views of texts become texts, since Arrow cannot choose rows of them.
+    columns = zip(table.column_names, map(without_views, table.columns), strict=True)
+    return ArrowTable(np.arange(table.num_rows), dict(columns), native)
 
 
-def _made_by(library: str, name: str, x: Any) -> bool:
+def _check_names(names: list[Any]) -> None:
+    if len(set(names)) < len(names):
+        raise InvalidData("x.columns", names, "columns with different names", "Rename or drop some of them.")
+
+
+def _made_by(library: str, name: str, x: object) -> bool:
     """Return whether x is of a class of a library, without importing the library."""
     kind = getattr(sys.modules.get(library), name, None)
     return isinstance(kind, type) and isinstance(x, kind)
 
 
-def _records(rows: Sequence[Any]) -> pa.Table:
+def _records(rows: Sequence[dict[str, object]]) -> pa.Table:
     """Return dicts as a table, with a column for each of their keys."""
     import pyarrow as pa
 

@@ -20,7 +20,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,8 @@ REACH = 5.7e6
 #: Number of points that are projected at once: their intermediate results fit into the processor's cache.
 _BLOCK = 8192
 _HALF = math.pi / 360
+#: Doubles, arrays of doubles, or balls: one formula serves them all.
+Quantity: TypeAlias = Any
 
 
 def rounding(radius: float) -> float:
@@ -106,13 +108,13 @@ class _Constants:
     Sine and cosine of the latitude of the point of contact, the semi-major axis, and e².
     """
 
-    sine: Any
-    cosine: Any
-    axis: Any
-    e2: Any
-    root: Callable[[Any], Any]
+    sine: Quantity
+    cosine: Quantity
+    axis: Quantity
+    e2: Quantity
+    root: Callable[[Quantity], Quantity]
 
-    def project(self, s: Any, t: Any, across: Any) -> tuple[Any, Any, Any]:
+    def project(self, s: Quantity, t: Quantity, across: Quantity) -> tuple[Quantity, Quantity, Quantity]:
         """Return x, y and the squared sine of half the angle to the normal at the point of contact.
 
         The arguments are s = sin(Δφ/2), t = sin(Δλ/2) and sin Δλ. Every term has a factor that vanishes at the point

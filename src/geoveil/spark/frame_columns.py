@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
-from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, own_system
 from geoveil.geo.disclosure import SAMPLE
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.limits import check_names
-from geoveil.geo.formats.location_columns import GeometryColumn
-from geoveil.geo.formats.location_file import own_system
-from geoveil.geo.formats.parquet import PlainParquet
-from geoveil.geo.formats.table_locations import locate
-from geoveil.geo.seconds import check_numbers, check_resolution
-from geoveil.geo.times import EPOCH, EPOCH_UNITS
+from geoveil.geo.formats.location_columns import GeometryColumn, LocationColumns, locate
+from geoveil.geo.formats.parquet import Parquet
+from geoveil.geo.seconds import EPOCH, EPOCH_UNITS, UNITS, check_numbers, check_resolution
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
 if TYPE_CHECKING:
@@ -38,7 +35,7 @@ _LEFT = {"head": None, "parts": None}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrameColumns(PlainParquet):
+class FrameColumns(Parquet):
     """The columns of a DataFrame, whose rows are read like those of a Parquet file.
 
     Parameters
@@ -96,8 +93,6 @@ def open_frame(
     frame: DataFrame, *, lat: CoordinateColumns, lon: CoordinateColumns, geometry: str | None, crs: CrsLike
 ) -> tuple[DataFrame, FrameColumns]:
     """Return a DataFrame with plain columns, and the description of its columns, locations and coordinate system."""
-    import pyarrow as pa
-
     plain = _is_parquet(frame)
     files, account = (frame.inputFiles(), _geo(frame.sparkSession, frame)) if plain else ([], None)
     if account is not None and account["primary_column"] not in frame.columns:
@@ -114,26 +109,20 @@ def open_frame(
         described = next(iter(native))
     if described is not None and geometry in (None, described):
         known = native.get(described) if account is None else account["columns"][described].get("crs", GEOGRAPHIC)
-        located: Any = GeometryColumn(described, "wkb")
+        located: LocationColumns = GeometryColumn(described, "wkb")
         system = own_system(path, known, crs)
     else:
         sample = {each: head[each].slice(0, 1000).to_pylist() for each in columns}
         located, system = locate(path, sample, columns, lat=lat, lon=lon, geometry=geometry, crs=crs)
-    others = {each: kind for each, kind in columns.items() if each not in located.names}
     unsafe = {each.name for each in head.schema if wkb.may_hold_places(each)} | {*native}
     if account is not None:
         unsafe |= {*account["columns"]}
-    return frame, FrameColumns(
-        path=path,
-        crs=system,
-        columns=others,
-        times=frozenset(each.name for each in head.schema if pa.types.is_temporal(each.type)),
-        unsafe=frozenset(unsafe.difference(located.names)),
-        reading={**located.reading, "crs": system.to_string()},
-        rows=0,
-        compression="SNAPPY",
-        order=[*columns],
-        located=located,
+    return frame, FrameColumns.opened(
+        path,
+        located,
+        system,
+        columns,
+        unsafe=unsafe,
         head=head,
         geo=described is not None and located.names == (described,),
         parts=parts_of(files, head.schema) if files else None,
@@ -200,16 +189,16 @@ def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
     numbers = F.when(~F.isnan(column.cast("double")), column.cast("double"))
     found: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
     first, last = (0.0, 0.0) if found[0] is None else found
-    unit = 1
-    for each in EPOCH_UNITS[1:]:
+    stated = getattr(name, "unit", None)
+    unit = 1 if stated is None else UNITS[stated]
+    for each in EPOCH_UNITS[1:] if stated is None else ():
         if first >= EPOCH[0] * each and last <= EPOCH[1] * each:
             unit = each
-    if unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
+    if stated is None and unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
-    if stretch is not None and found[0] is not None:
-        remedy = f"Convert them: df.withColumn({name!r}, F.timestamp_millis({name!r})) if they are milliseconds."
-        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name, remedy)
+    if stated is None and stretch is not None and found[0] is not None:
+        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name)
     return _whole_microseconds(quoted, numbers, unit, exact=isinstance(kind, T.IntegralType))
 
 
@@ -223,8 +212,8 @@ def _whole_microseconds(quoted: str, numbers: Column, per_second: int, *, exact:
 
     size = per_second // 10**6
     if exact and size > 1:
-        # Nanoseconds are later than 1970: "div" and "%" round down.
-        return F.expr(f"bigint({quoted}) div {size} + if(2 * (bigint({quoted}) % {size}) >= {size}, 1, 0)")
+        number, rest = f"bigint({quoted})", f"pmod(bigint({quoted}), {size})"
+        return F.expr(f"({number} - {rest}) div {size} + if(2 * {rest} >= {size}, 1, 0)")
     if exact:
         return F.expr(f"bigint({quoted}) * {10**6 // per_second}")
     if size > 1:

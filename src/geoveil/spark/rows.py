@@ -17,7 +17,6 @@ from geoveil.geo import Area
 from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.output_formats import form_of
-from geoveil.geo.formats.parquet import GeoParquet
 from geoveil.geo.planes import plane_of
 from geoveil.privacy import as_duration
 from geoveil.release import CrowdRelease, Release
@@ -221,7 +220,7 @@ def _form(file: FrameColumns, destination: Destination) -> LocationFile:
     """Return the format that is written: GeoParquet for described geometries, or if the ending says so."""
     if not file.geo and Path(destination.name).suffix != ".geoparquet":
         return file
-    form = cast(GeoParquet, form_of(file, Path(destination.name), ".parquet", ""))
+    form = form_of(file, Path(destination.name), ".parquet", "")
     if isinstance(file.located, GeometryColumn):
-        return replace(form, geometry=file.located.column, order=file.order)
+        return replace(form, located=GeometryColumn(file.located.column, "wkb"), order=file.order)
     return form

@@ -10,7 +10,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import GeoveilWarning, InvalidFile, InvalidParameter
-from geoveil.geo.formats.csv_dialect import dialect_of
+from geoveil.geo.formats.csv import dialect_of
 from tests.formats import BAY
 
 ROWS = [("ann", "37.78", "-122.41"), ("bob", "37.76", "-122.45")]
@@ -75,7 +75,7 @@ def test_the_last_row_of_a_long_file_may_be_cut_off_in_the_sample(
     path = tmp_path / "in.csv"
     path.write_bytes(b"user,lat,lon\n" + "é,37.78,-122.41\n".encode() * 100)
     for size in range(30, 60):
-        monkeypatch.setattr("geoveil.geo.formats.csv_dialect._HEAD", size)
+        monkeypatch.setattr("geoveil.geo.formats.csv._HEAD", size)
         dialect = dialect_of(path, None, None)
         assert dialect.names == ["user", "lat", "lon"]
         assert {*dialect.sample["user"]} <= {"é"}

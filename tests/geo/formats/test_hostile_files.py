@@ -23,9 +23,9 @@ import shapely
 import geoveil as gv
 from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter
 from geoveil.geo.formats import csv as csv_files
-from geoveil.geo.formats import gpx as gpx_files
 from geoveil.geo.formats import guards, limits, open_locations, wkb
 from geoveil.geo.formats import parquet as parquet_files
+from geoveil.geo.formats import xml_files as gpx_files
 from tests import fuzz
 from tests.formats import BAY, FORMATS, make, people
 from tests.questions import release_of

@@ -20,7 +20,7 @@ READ = [
     *(("out.csv", f"out{ending}") for ending in (".csvt", ".prj", ".csv.aux.xml")),
     *(
         ("out.tif", f"out{ending}")
-        for ending in (".tif.aux.xml", ".tif.ovr", ".tif.msk", ".tfw", ".TFW", ".wld", ".tab")
+        for ending in (".tif.aux.xml", ".tif.ovr", ".tif.msk", ".tfw", ".TFW", ".wld", ".tab", ".tif.vat.dbf")
     ),
     ("out.tif", "out_rpc.txt"),
 ]

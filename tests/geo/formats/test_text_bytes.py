@@ -17,9 +17,8 @@ from geoveil.answering import streaming
 from geoveil.geo.formats import open_locations
 from geoveil.geo.formats.csv import CSV
 from geoveil.geo.formats.fingerprints import Fingerprint
-from geoveil.geo.formats.formulas import has_formulas
 from geoveil.geo.plain_values import shows_places
-from geoveil.geo.text_bytes import any_begins_with, any_holds, bytes_of
+from geoveil.geo.texts import any_begins_with, any_holds, bytes_of, has_formulas
 from tests.formats import BAY, make
 from tests.questions import release_of
 

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import stat
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
 from geoveil.geo.formats.archives import ARCHIVES, unpack
-from geoveil.geo.formats.cabspotting import open_cabspotting
-from geoveil.geo.formats.contents import ending_by_content
 from geoveil.geo.formats.csv import open_csv
 from geoveil.geo.formats.excel import open_excel
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.gdal import DRIVERS, open_gdal
-from geoveil.geo.formats.gpx import open_gpx
 from geoveil.geo.formats.guards import encodable
-from geoveil.geo.formats.kml import open_kml
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 from geoveil.geo.formats.output_formats import CONVERTED
 from geoveil.geo.formats.parquet import open_parquet
-from geoveil.geo.formats.plt import open_plt, tracks_in
 from geoveil.geo.formats.records import are_records, open_records
+from geoveil.geo.formats.tracks import open_cabspotting, open_plt, tracks_in
+from geoveil.geo.formats.xml_files import open_gpx, open_kml
 
 __all__ = ["READ", "Batch", "LocationFile", "ending", "open_locations", "opener_of", "targets"]
 
-_OPEN: dict[str, Callable[..., LocationFile]] = {
+Opener: TypeAlias = Callable[..., LocationFile]
+
+_OPEN: dict[str, Opener] = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), open_csv),
     ".xlsx": open_excel,
     **dict.fromkeys((".parquet", ".geoparquet"), open_parquet),
@@ -40,8 +41,29 @@ _OPEN: dict[str, Callable[..., LocationFile]] = {
 READ = (*_OPEN, *ARCHIVES)
 #: Endings of formats that are read and not written: they are released in another format.
 _READ_ONLY = (*ARCHIVES, ".kml", ".plt")
+_WHERE = ("crs", "geometry", "lat", "lon")
+#: The options of openers that take some.
+_OPTIONS: dict[Opener, tuple[str, ...]] = {
+    **dict.fromkeys((open_parquet, open_records), _WHERE),
+    open_csv: ("crs", "decimal", "delimiter", "encoding", "geometry", "lat", "lon", "names"),
+    open_excel: ("crs", "geometry", "lat", "layer", "lon"),
+    open_gdal: ("crs", "layer"),
+}
 #: Formats that are recognised by content, whatever the name of the file; others need their ending.
 _NAMELESS = (".csv", ".parquet", ".geojson", ".gpx", ".kml", ".plt", ".gz", ".zip")
+#: Number of first bytes by which the format of a file is recognised.
+_HEAD = 2**12
+#: First bytes of binary formats, and the ending of each.
+_HEADS = {
+    b"PAR1": ".parquet",
+    b"SQLite format 3\0": ".gpkg",
+    b"\x00\x00\x27\x0a": ".shp",
+    b"fgb\x03fgb": ".fgb",
+    b"\x1f\x8b": ".gz",
+}
+_ROOT = re.compile(rb"<(?:\w+:)?(gpx|kml)\b")
+_GEOJSON = re.compile(rb"""^\s*\x1e?\s*\{.*"(type|features|geometry)"\s*:""", re.DOTALL)
+_PLT = re.compile(rb"^[^\n]*\n\s*WGS ?84\s*\n[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n", re.IGNORECASE)
 
 
 def ending(path: Path) -> str:
@@ -61,7 +83,7 @@ def targets(path: Path) -> list[str]:
     return [*dict.fromkeys([*([own] if own in _OPEN and own not in _READ_ONLY else []), *CONVERTED])]
 
 
-def open_locations(path: str | Path, **reading: Any) -> LocationFile:
+def open_locations(path: str | Path, **reading: object) -> LocationFile:
     """Open a file of locations and read its columns; its ending, or else its content, determines the format.
 
     Parameters
@@ -77,16 +99,16 @@ def open_locations(path: str | Path, **reading: Any) -> LocationFile:
     given = {name: value for name, value in reading.items() if value is not None}
     if opener is _open_archive:
         return _open_archive(path, **given)
-    taken = set(opener.__kwdefaults__ or {})
-    for name in sorted(set(given) - taken):
+    taken = _OPTIONS.get(opener, ())
+    for name in sorted(set(given).difference(taken)):
         allowed = f"left out, as files like {path.name} have no such option"
-        options = ", ".join(f"{{{option}}}" for option in sorted(taken))
+        options = ", ".join(f"{{{option}}}" for option in taken)
         raise InvalidParameter(name, given[name], allowed, Message(f"They take {options or 'no options'}."))
     try:
         with readable(path, ending(path).lstrip(".") or "location"):
             return opener(path, **given)
     except InvalidFile:
-        found = None if path.is_dir() else ending_by_content(path)
+        found = None if path.is_dir() else _ending_by_content(path)
         if found not in (None, ".csv") and not _belongs(found, ending(path)):
             remedy = f"Rename it, so that it ends in {found}."
             raise InvalidFile(str(path), f"content of a {found} file", f"a {ending(path)} file", remedy) from None
@@ -100,7 +122,7 @@ def _belongs(found: str, stated: str) -> bool:
     return _OPEN.get(found) is _OPEN.get(stated)
 
 
-def opener_of(path: Path) -> Callable[..., LocationFile]:
+def opener_of(path: Path) -> Opener:
     """Return the function that opens a path, which must be a folder or a regular file."""
     encodable(path)
     try:
@@ -126,9 +148,9 @@ def opener_of(path: Path) -> Callable[..., LocationFile]:
     return _open_archive if ending(path) in ARCHIVES else _opener_by_content(path)
 
 
-def _opener_by_content(path: Path) -> Callable[..., LocationFile]:
+def _opener_by_content(path: Path) -> Opener:
     """Return the function that opens a file whose ending is not known."""
-    found = ending_by_content(path)
+    found = _ending_by_content(path)
     if found in _NAMELESS:
         return _open_archive if found in ARCHIVES else _OPEN[found]
     shown = ending(path) or "no ending"
@@ -139,7 +161,7 @@ def _opener_by_content(path: Path) -> Callable[..., LocationFile]:
     raise InvalidFile(str(path), shown, known, "Convert it, or rename it if it is one of these.")
 
 
-def _open_archive(path: Path, **reading: Any) -> LocationFile:
+def _open_archive(path: Path, **reading: object) -> LocationFile:
     """Unpack the one file of locations in an archive, and open it."""
     inner, held = unpack(path, _OPEN)
     if ending(inner) in ARCHIVES:
@@ -150,3 +172,33 @@ def _open_archive(path: Path, **reading: Any) -> LocationFile:
         # The error names the archive: the unpacked file no longer exists when the error is read.
         problem.argument = problem.argument.replace(str(inner), f"{path}: {inner.name}")
         raise
+
+
+def _ending_by_content(path: Path) -> str | None:
+    """Return the ending that belongs to the content of a file, or None if it is not recognised."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    for begun, belonging in _HEADS.items():
+        if head.startswith(begun):
+            return belonging
+    if head.startswith(b"PK\x03\x04"):
+        return _in_archive(path)
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"<"):
+        found = _ROOT.search(text)
+        return f".{found[1].decode()}" if found else None
+    if _GEOJSON.match(text):
+        return ".geojson"
+    if _PLT.match(text):
+        return ".plt"
+    header = text.partition(b"\n")[0]
+    readable = b"\0" not in head and not text.startswith((b"{", b"["))
+    return ".csv" if readable and any(mark in header for mark in b",;\t|") else None
+
+
+def _in_archive(path: Path) -> str | None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return ".xlsx" if "xl/workbook.xml" in archive.namelist() else ".zip"
+    except (zipfile.BadZipFile, OSError):
+        return None

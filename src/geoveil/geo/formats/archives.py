@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS
@@ -82,7 +82,7 @@ def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str]) -> lis
     return [*found, *(name for name in beside if PurePosixPath(name).suffix.lower() in parts)]
 
 
-def _copy(path: Path, packed: Any, target: Path) -> None:
+def _copy(path: Path, packed: IO[bytes] | gzip.GzipFile, target: Path) -> None:
     """Unpack a file, up to the limits on expansion."""
     size = max(path.stat().st_size, 1)
     with target.open("wb") as out:

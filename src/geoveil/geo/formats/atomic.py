@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from geoveil.errors import FileUnavailable, InvalidFile, Message
 from geoveil.geo.formats.fingerprints import files_of
@@ -56,11 +56,9 @@ def staging_folder(target: Path, *, overwrite: bool = False, certificate: Path |
     certificate : Path, optional
         The path of the certificate, if it is not to be beside the target.
     """
-    from geoveil.geo.formats.target_locks import locked
-
     check_target(target, overwrite=overwrite, certificate=certificate)
     parent = target.absolute().parent
-    with locked(target.absolute()), ExitStack() as stack:
+    with _locked(target.absolute()), ExitStack() as stack:
         # Another program may have written it just before it was locked.
         check_target(target, overwrite=overwrite, certificate=certificate)
         folder = stack.enter_context(workspace(parent))
@@ -82,6 +80,40 @@ def staging_folder(target: Path, *, overwrite: bool = False, certificate: Path |
             _flush(path)
         check_target(target, overwrite=overwrite, certificate=certificate)
         _exchange(_existing(target, certificate), asides, staged)
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """Lock a target while it is written; refuse one that another program writes.
+
+    The system ends the lock with the process, in whatever way that ends. Where a file system has no locks, nothing is
+    locked.
+    """
+    from filelock import FileLock, Timeout
+
+    # A digest, since the name itself may be as long as a file system allows. Some systems ignore capitals.
+    name = hashlib.sha256(os.fsencode(target.name.casefold())).hexdigest()[:16]
+    path = target.with_name(f".geoveil-{name}.lock")
+    lock = FileLock(path, timeout=0, mode=0o600, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        remedy = "Wait until it has finished, or choose another name."
+        raise FileUnavailable(str(target), "another program is writing it", "a file of your own", remedy) from None
+    except (OSError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        # Removed while it is locked: whoever has opened it meanwhile sees that it has no name any more, and opens
+        # another. Windows removes a file only after it was closed, and only if nobody else has opened it.
+        with suppress(OSError):
+            path.unlink()
+        lock.release(force=True)
+        if sys.platform == "win32":
+            with suppress(OSError):
+                path.unlink()
 
 
 def _exchange(old: Iterable[Path], asides: Mapping[Path, Path], staged: Mapping[Path, Path]) -> None:
@@ -129,9 +161,8 @@ def check_target(target: Path, *, overwrite: bool, certificate: Path | None = No
     if not parent.is_dir():
         raise InvalidFile(str(target), str(parent), "in an existing folder", "Create the folder first.")
     if target.is_dir():
-        raise InvalidFile(
-            str(target), "an existing folder", "a new name", "Choose another name, or remove the folder."
-        )
+        remedy = "Choose another name, or remove the folder."
+        raise InvalidFile(str(target), "an existing folder", "a new name", remedy)
     for path in _of_others(target):
         reason = f"programs would read {path.name} together with it"
         remedy = "Choose another name, or another folder."
@@ -204,7 +235,7 @@ def replaced_files(target: Path) -> list[Path]:
     return [target, certificate_path(target), *_stale(target)]
 
 
-def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Write one file completely or not at all, in place of an older one: `write` is called with a temporary path."""
     with staging_folder(path, overwrite=True) as folder:
         write(folder / path.name)
@@ -215,7 +246,7 @@ def certificate_path(path: Path) -> Path:
     return path.with_name(path.name + ".certificate.json")
 
 
-def write_certificate(path: Path, account: Mapping[str, Any]) -> None:
+def write_certificate(path: Path, account: Mapping[str, object]) -> None:
     """Write a certificate beside a released file."""
     certificate_path(path).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8", newline="\n")
 

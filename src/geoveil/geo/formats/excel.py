@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
-from geoveil._types import CrsLike
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
-from geoveil.geo.formats.location_file import Batch, readable
-from geoveil.geo.formats.table_locations import TableFile, locate
+from geoveil.geo.formats.location_columns import Where, locate
+from geoveil.geo.formats.location_file import Batch, FilePart, LocationFile, readable
 from geoveil.geo.recognition import SAMPLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.worksheet.worksheet import Worksheet
 
 __all__ = ["Excel", "open_excel"]
 
@@ -31,15 +33,7 @@ _ROWS = 2**15
 _MOST = 2**20
 
 
-def open_excel(
-    path: Path,
-    *,
-    crs: CrsLike = None,
-    lat: str | Sequence[str] | None = None,
-    lon: str | Sequence[str] | None = None,
-    geometry: str | None = None,
-    layer: str | None = None,
-) -> Excel:
+def open_excel(path: Path, *, layer: str | None = None, **where: Unpack[Where]) -> Excel:
     """Open a sheet of a workbook, and read it once to find the types of its columns."""
     _check_size(path)
     with _workbook(path) as book, readable(path, "Excel"):
@@ -52,7 +46,7 @@ def open_excel(
         rows = _rows(book[chosen])
         names = [f"column {i}" if name is None else str(name) for i, name in enumerate(_trimmed(next(rows)), start=1)]
         check_names(path, names)
-        first: list[tuple[Any, ...]] = []
+        first: list[tuple[object, ...]] = []
         kinds: list[set[type]] = [set() for _ in names]
         count = 0
         for row in rows:
@@ -62,21 +56,9 @@ def open_excel(
             for kind, value in zip(kinds, row, strict=False):
                 kind.add(type(value))
     sample = {name: [row[i] if i < len(row) else None for row in first] for i, name in enumerate(names)}
-    located, system = locate(path, sample, {}, lat=lat, lon=lon, geometry=geometry, crs=crs)
-    columns = {name: _type(kind) for name, kind in zip(names, kinds, strict=True) if name not in located.names}
-    import pyarrow as pa
-
-    return Excel(
-        path=path,
-        crs=system,
-        columns=columns,
-        times=frozenset(name for name, kind in columns.items() if pa.types.is_temporal(kind)),
-        reading={**located.reading, "crs": system.to_string()},
-        located=located,
-        sheet=chosen,
-        rows=count,
-        order=names,
-    )
+    located, system = locate(path, sample, {}, **where)
+    types = {name: _type(kind) for name, kind in zip(names, kinds, strict=True)}
+    return Excel.opened(path, located, system, types, first=sample, sheet=chosen, rows=count)
 
 
 def _check_size(path: Path) -> None:
@@ -92,7 +74,7 @@ def _check_size(path: Path) -> None:
 
 
 @contextmanager
-def _workbook(path: Path) -> Iterator[Any]:
+def _workbook(path: Path) -> Iterator[Workbook]:
     """Open a workbook; formulas are read as the values that they had when it was saved."""
     openpyxl = _openpyxl(path)
     with readable(path, "Excel"):
@@ -103,16 +85,15 @@ def _workbook(path: Path) -> Iterator[Any]:
         book.close()
 
 
-def _openpyxl(path: Path) -> Any:
+def _openpyxl(path: Path) -> ModuleType:
     try:
-        import openpyxl
+        return importlib.import_module("openpyxl")
     except ImportError:
         problem, remedy = "openpyxl is not installed", "Use pip install 'geoveil[excel]', or save it as a .csv file."
         raise FileUnavailable(path.name, problem, "readable", remedy) from None
-    return openpyxl
 
 
-def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
+def _rows(sheet: Worksheet) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a sheet that are not empty."""
     # A sheet may claim more columns than it has.
     sheet.reset_dimensions()
@@ -121,7 +102,7 @@ def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
             yield row
 
 
-def _trimmed(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _trimmed(row: tuple[object, ...]) -> tuple[object, ...]:
     """Return the cells of a row up to the last one that is not empty."""
     return row[: max(i for i, value in enumerate(row, start=1) if value is not None)]
 
@@ -139,45 +120,40 @@ def _type(kinds: set[type]) -> pa.DataType:
     return pa.string()
 
 
-def _converted(kind: pa.DataType) -> Callable[[Any], Any]:
-    """Return the function that makes a cell a value of this type."""
+def _converted(value: object, kind: pa.DataType) -> object:
+    """Return the value of a cell as one of this type."""
     import pyarrow as pa
 
-    if pa.types.is_timestamp(kind):
-        return lambda value: (
-            value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
-        )
-    if pa.types.is_string(kind):
-        return lambda value: value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else str(value)
-    return lambda value: float(value) if pa.types.is_floating(kind) else value
+    if isinstance(value, datetime.date) and pa.types.is_timestamp(kind):
+        return value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+    if value is not None and pa.types.is_string(kind):
+        return value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else str(value)
+    return float(value) if isinstance(value, int) and pa.types.is_floating(kind) else value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Excel(TableFile):
+class Excel(LocationFile):
     """A sheet of a workbook; dates and numbers remain dates and numbers, and texts are never run as formulas."""
 
-    sheet: str
-    rows: int
+    sheet: str = ""
+    rows: int = 0
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    tabular = True
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
         import pyarrow as pa
 
-        at = {name: self.order.index(name) for name in (*columns, *self.located.names)}
+        at = {name: self.order.index(name) for name in columns}
         first = 0
         with _workbook(self.path) as book:
             rows = _rows(book[self.sheet])
             next(rows)
             while part := [*islice(rows, _ROWS)]:
                 cells = {name: [row[i] if i < len(row) else None for row in part] for name, i in at.items()}
-                table = pa.table(
-                    {name: _array(cells[name], self.columns[name]) for name in columns}
-                    | {"": pa.nulls(len(part))}  # a table without columns has no number of rows
-                ).select([*columns])
-                share = min((first + len(part)) / max(self.rows, 1), 1.0)
-                batch = Batch(self, first, share, np.empty((0, 2)), table)
-                where = pa.table({name: _array(cells[name], pa.string()) for name in self.located.names})
-                yield Batch(self, first, share, self.located.decode(where, ".", batch.name), table)
+                # Locations are read as texts.
+                table = pa.table({name: _array(cells[name], self.columns.get(name, pa.string())) for name in columns})
                 first += len(part)
+                yield FilePart(table, min(first / max(self.rows, 1), 1.0))
 
     def check_batch(self, batch: Batch) -> None:
         super().check_batch(batch)
@@ -200,14 +176,13 @@ class Excel(TableFile):
         book.save(path)
 
 
-def _array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:
+def _array(values: Iterable[object], kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
-    convert = _converted(kind)
-    return pa.array([None if value is None else convert(value) for value in values], kind)
+    return pa.array([_converted(value, kind) for value in values], kind)
 
 
-def _cell(sheet: Any, value: Any) -> Any:
+def _cell(sheet: Worksheet, value: object) -> WriteOnlyCell:
     """Return a cell; texts are marked as such, since Excel would run those that begin with an equals sign."""
     from openpyxl.cell import WriteOnlyCell
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from geoveil.geo.areas import Floats
-from geoveil.geo.geometries import Index
-from geoveil.geo.text_bytes import bytes_of
+from geoveil.geo.geometries import Floats, Index
+from geoveil.geo.texts import bytes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

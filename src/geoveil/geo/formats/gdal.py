@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.geo.coordinate_systems import own_system
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.guards import guarded, records
 from geoveil.geo.formats.limits import check_names
-from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system
+from geoveil.geo.formats.location_columns import GeometryColumn
+from geoveil.geo.formats.location_file import ROWS, Batch, FilePart, LocationFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,7 @@ DRIVERS = {
     ".fgb": ("FlatGeobuf",),
 }
 #: Options with which times are read as texts.
-_OPTIONS: dict[str, Any] = {"datetime_as_string": True}
+_OPTIONS: dict[str, object] = {"datetime_as_string": True}
 _MORE = {"GeoJSON": {"DATE_AS_STRING": "YES"}, "GeoJSONSeq": {"DATE_AS_STRING": "YES"}}
 #: Option with which texts in GeoJSON remain texts: GDAL would write texts that are JSON as objects and lists.
 AS_TEXT = {"AUTODETECT_JSON_STRINGS": "NO"}
@@ -73,32 +75,30 @@ def open_gdal(path: Path, *, crs: CrsLike = None, layer: str | None = None) -> G
         raise InvalidFile(str(path), chosen, "a layer with geometries", "Choose another layer or file.")
     if info["driver"] == "GeoJSONSeq" and int(info["features"]) != records(path):
         found = f"{info['features']} features in {records(path)} records"
-        raise InvalidFile(
-            str(path), found, "a feature in each line, or after each separator", "Correct the other records."
-        )
+        allowed = "a feature in each line, or after each separator"
+        raise InvalidFile(str(path), found, allowed, "Correct the other records.")
     if expected == "ESRI Shapefile" and not len(info["fields"]) and path.with_suffix(".dbf").exists():
-        raise InvalidFile(
-            str(path.with_suffix(".dbf")), "no columns", "a valid .dbf file", "It is damaged: create it again."
-        )
+        table = str(path.with_suffix(".dbf"))
+        raise InvalidFile(table, "no columns", "a valid .dbf file", "It is damaged: create it again.")
     check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"
     timed = zip(info["fields"], info["ogr_types"], strict=True)
     system = own_system(path, info["crs"], crs)
-    return GDALFile(
-        path=path,
-        crs=system,
-        columns={field.name: field.type for field in schema if field.name != geometry},
+    return GDALFile.opened(
+        path,
+        GeometryColumn(geometry, "wkb"),
+        system,
+        {field.name: field.type for field in schema},
         times=frozenset(str(field) for field, kind in timed if kind in _TIMES),
-        unsafe=frozenset(field.name for field in schema if field.name != geometry and wkb.may_hold_places(field)),
+        unsafe=[field.name for field in schema if wkb.may_hold_places(field)],
         reading={} if info["crs"] else {"crs": system.to_string()},
+        kind=str(info["geometry_type"]).replace("2.5D ", "").split(" ")[0],
         name=name,
         driver=info["driver"],
         layer=chosen,
         fields={field.name: field.with_metadata(_kind(field)) for field in schema},
         options=options,
         rows=int(info["features"]),
-        geometry=geometry,
-        kind=str(info["geometry_type"]).replace("2.5D ", "").split(" ")[0],
     )
 
 
@@ -115,16 +115,10 @@ class GDALFile(LocationFile):
     #: The name by which GDAL opens it.
     name: str
     driver: str
-    layer: str
     fields: dict[str, pa.Field]
-    options: dict[str, Any]
-    rows: int
-    geometry: str
-    kind: str
-
-    @property
-    def shape(self) -> str:
-        return self.kind
+    layer: str = ""
+    options: dict[str, object] = field(default_factory=dict)
+    rows: int = 0
 
     def check_columns(self, names: Sequence[str]) -> None:
         # GDAL would cut them, and a recipient would not find the column of persons.
@@ -146,33 +140,32 @@ class GDALFile(LocationFile):
             allowed = "a format that holds geometries of several types, which a shapefile does not"
             raise InvalidParameter("target", sorted(types), allowed, "Choose a target that ends in .gpkg.")
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
         import pyarrow as pa
         import pyogrio
 
-        first = 0
+        rows = 0
+        chosen = [name for name in columns if name not in self.located.names]
         with pyogrio.open_arrow(
-            self.name, layer=self.layer, columns=list(columns), batch_size=ROWS, use_pyarrow=True, **self.options
+            self.name, layer=self.layer, columns=chosen, batch_size=ROWS, use_pyarrow=True, **self.options
         ) as (_, reader):
             for part in reader:
-                table = pa.table(part)
-                places = wkb.decode(table[self.geometry].combine_chunks())
-                share = min((first + len(table)) / max(self.rows, 1), 1.0)
-                yield Batch(self, first, share, places, table.select(list(columns)))
-                first += len(table)
+                rows += part.num_rows
+                yield FilePart(pa.table(part), min(rows / max(self.rows, 1), 1.0))
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
         import pyogrio
 
-        marked = pa.field(self.geometry, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
+        [geometry] = self.located.names
+        marked = pa.field(geometry, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
         # Pseudonyms of persons are texts, also where the labels were numbers.
         fields = [self.fields.get(f.name, f) if f.type == self.columns.get(f.name) else f for f in schema]
         whole = pa.schema([*fields, marked])
         # GDAL requests batches through C, where an exception would lose its type.
         failed: list[BaseException] = []
 
-        def parts() -> Iterator[Any]:
+        def parts() -> Iterator[pa.RecordBatch]:
             try:
                 for batch in batches:
                     table = batch.columns.append_column(marked, [wkb.encode(batch.places)]).cast(whole)
@@ -189,7 +182,7 @@ class GDALFile(LocationFile):
                 driver=self.driver,
                 # GDAL takes the name of the target: that of the source's layer may be the name of a person.
                 layer=None,
-                geometry_name=self.geometry,
+                geometry_name=geometry,
                 geometry_type=self.kind,
                 crs=self.crs.to_wkt(),
                 **_WRITING.get(self.driver, {}),
@@ -220,7 +213,7 @@ def _check_objects(batch: Batch) -> None:
     _check_texts(batch, lambda texts: pc.match_substring_regex(texts, look), allowed, "Use a FeatureCollection")
 
 
-def _check_texts(batch: Batch, wrong: Callable[[Any], Any], allowed: str, remedy: str) -> None:
+def _check_texts(batch: Batch, wrong: Callable[[pa.ChunkedArray], pa.ChunkedArray], allowed: str, remedy: str) -> None:
     """Refuse a batch with a text that the format cannot represent."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Missing, Outside
-from geoveil.errors import GeoveilError, InvalidFile, InvalidParameter, Message, Text
-from geoveil.geo.areas import Floats
-from geoveil.geo.coordinate_systems import horizontal, registered, system_of
-from geoveil.geo.geometries import Index, count_missing, present, vertices
+from geoveil.errors import GeoveilError, InvalidFile, Text
+from geoveil.geo.formats.location_columns import LocationColumns
+from geoveil.geo.geometries import Floats, Geometries, Index, Places, count_missing, present, vertices
 from geoveil.geo.planes import Plane
 from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_selection import RowCounts, rows_inside
+from geoveil.geo.seconds import TimeColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyproj
 
-__all__ = ["ROWS", "Batch", "LocationFile", "own_system", "readable"]
+__all__ = ["ROWS", "Batch", "FilePart", "LocationFile", "readable"]
 
 #: Approximate number of rows in a batch: enough for arrays to be fast, few enough for many batches to fit in memory.
 ROWS = 2**18
@@ -53,14 +52,17 @@ class Batch:
         The other columns.
     numbers : array, optional
         Positions of the rows in the original batch, if some were left out.
+    source : Path, optional
+        The file whose rows these are, one of several in a folder.
     """
 
     file: LocationFile
     first: int
     share: float
-    places: Any
+    places: Places
     columns: pa.Table
     numbers: Index | None = None
+    source: Path | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -73,7 +75,8 @@ class Batch:
     def name(self, row: int) -> str:
         """Return the name of a row in errors."""
         number = row if self.numbers is None else int(self.numbers[row])
-        return f"{self.file.path.name}, row {self.first + number + 1}"
+        before, path = (self.first, self.file.path) if self.source is None else (0, self.source)
+        return f"{path.name}, row {before + number + 1}"
 
     def name_of_point(self, point: int) -> str:
         """Return the name of the row of a point in errors."""
@@ -82,7 +85,7 @@ class Batch:
     @property
     def present(self) -> NDArray[np.bool_]:
         """A mask of the rows that have a location."""
-        return present(self.places) if self.shaped else ~np.isnan(self.places).any(axis=1)
+        return present(self.places) if self.shaped else np.asarray(~np.isnan(self.places).any(axis=1))
 
     def chosen(self, rows: NDArray[np.bool_]) -> Batch:
         """Return the selected rows."""
@@ -130,7 +133,7 @@ class Batch:
         return self.places.reshape(-1, 2), np.arange(len(self)) if each == 1 else np.repeat(np.arange(len(self)), each)
 
     @property
-    def geometries(self) -> NDArray[Any]:
+    def geometries(self) -> Geometries:
         """The locations as shapely geometries; an origin and a destination are the ends of a line."""
         import shapely
 
@@ -156,7 +159,7 @@ class Batch:
             raise InvalidFile(self.name(row), self.places[row].geom_type, "a point, for a table of points", remedy)
         return self.coords
 
-    def moved(self, coords: Floats, **columns: Any) -> Batch:
+    def moved(self, coords: Floats, **columns: pa.Array) -> Batch:
         """Return the same rows with other points and additional columns."""
         import shapely
 
@@ -170,9 +173,19 @@ class Batch:
         return replace(self, places=places, columns=table)
 
 
+class FilePart(NamedTuple):
+    """Consecutive rows of a file as they are read, with the columns of locations, and how much of it was read."""
+
+    table: pa.Table
+    share: float
+    source: Path | None = None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocationFile(ABC):
     """An opened file of locations: its columns are known, and its rows are read on request.
+
+    Each format says how it is opened (`opened`), read (`_parts`) and written (`write`).
 
     Parameters
     ----------
@@ -180,26 +193,40 @@ class LocationFile(ABC):
         The path of the file.
     crs : pyproj.CRS
         The coordinate system of its locations.
+    located : LocationColumns
+        The columns that hold the locations.
     columns : dict
-        The pyarrow types of all columns except the locations, by name.
+        The pyarrow types of all other columns, by name.
+    order : list of str
+        The names of all columns.
     times : frozenset of str
         The columns with a type of times.
     unsafe : frozenset of str
         The columns that contain locations themselves, or may.
     reading : dict
         The options with which the file, and files written like it, can be read again.
+    kind : str
+        The type of all geometries, if the file says more about it than its columns do.
+    first : dict
+        The first values of columns, where they are known.
     held : object, optional
         The temporary folder of an unpacked file, which must exist while the file is read.
     """
 
     path: Path
     crs: pyproj.CRS
+    located: LocationColumns
     columns: dict[str, pa.DataType]
+    order: list[str] = field(default_factory=list)
     times: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
     reading: dict[str, Any] = field(default_factory=dict)
+    kind: str = ""
+    first: Mapping[str, Sequence[object]] = field(default_factory=dict, repr=False)
     held: object = None
 
+    #: Whether it is a table whose columns of locations have names of their own.
+    tabular: ClassVar[bool] = False
     #: Whether files of this format are written.
     writable: ClassVar[bool] = True
     #: Whether columns can be added.
@@ -210,6 +237,37 @@ class LocationFile(ABC):
     dated: ClassVar[tuple[str, ...]] = ()
     #: Columns without which the file cannot be written.
     structure: ClassVar[tuple[str, ...]] = ()
+    #: What the owner of a file that cannot be read can do.
+    remedy: ClassVar[Text] = "It may be damaged: create it again."
+
+    @classmethod
+    def opened(
+        cls,
+        path: Path,
+        located: LocationColumns,
+        crs: pyproj.CRS,
+        types: Mapping[str, pa.DataType],
+        *,
+        unsafe: Iterable[str] = (),
+        reading: Mapping[str, object] | None = None,
+        **own: Any,
+    ) -> Self:
+        """Return a file of this format, given the types of all its columns; `own` are fields of the format."""
+        import pyarrow as pa
+
+        columns = {name: kind for name, kind in types.items() if name not in located.names}
+        times = frozenset(name for name, kind in columns.items() if pa.types.is_temporal(kind))
+        return cls(
+            path=path,
+            crs=crs,
+            located=located,
+            columns=columns,
+            order=[*types],
+            times=own.pop("times", times),
+            unsafe=frozenset(unsafe).difference(located.names),
+            reading={**located.reading, "crs": crs.to_string()} if reading is None else {**reading},
+            **own,
+        )
 
     @cached_property
     def recognised(self) -> Recognised:
@@ -228,21 +286,23 @@ class LocationFile(ABC):
     @property
     def shape(self) -> str:
         """The type of all geometries, or "Unknown" if it is not known or they are of several types."""
-        return "Point"
+        return self.kind or self.located.shape
 
     @property
     def points_in_a_row(self) -> int:
         """The number of points of each row that have columns of their own: 2 for an origin and a destination."""
-        return 1
+        return self.located.points
 
     @property
-    def time_columns(self) -> list[str]:
+    def time_columns(self) -> list[TimeColumn]:
         """The columns that hold times, by their names and their types or first values."""
-        return [*self.recognised.times]
+        return [TimeColumn(name) for name in self.recognised.times]
 
-    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+    def _sample(self, columns: Sequence[str]) -> Mapping[str, Sequence[object]]:
         """Return the first values of columns."""
-        found: dict[str, list[Any]] = {name: [] for name in columns}
+        if self.first:
+            return {name: self.first[name] for name in columns}
+        found: dict[str, list[object]] = {name: [] for name in columns}
         rows = 0
         for batch in self.batches(columns):
             for name, values in batch.columns.slice(0, SAMPLE - rows).to_pydict().items():
@@ -260,28 +320,47 @@ class LocationFile(ABC):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Read the rows in order, with the given columns."""
-        with readable(self.path, type(self).__name__):
-            for batch in self._batches(columns):
+        first = 0
+        with readable(self.path, type(self).__name__, self.remedy):
+            for part in self._parts([*dict.fromkeys([*columns, *self.located.names])]):
+                batch = self.batch_of(first, part.table, columns, part.share, part.source)
                 # Texts that are not UTF-8, and offsets outside of the buffers, would fail or do harm later.
                 batch.columns.validate(full=True)
                 yield batch
+                first += len(part.table)
 
     @abstractmethod
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Read the rows for `batches`. Any exception is reported as a fault of the file."""
+    def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
+        """Read the rows for `batches`, with these columns. Any exception is reported as a fault of the file."""
+
+    def batch_of(
+        self, first: int, table: pa.Table, columns: Sequence[str], share: float = 1.0, source: Path | None = None
+    ) -> Batch:
+        """Return rows with their locations decoded, and these columns; `first` is the number of rows before them."""
+        batch = Batch(self, first, share, np.empty((0, 2)), table.select([*columns]), None, source)
+        remedy = f"The values of {' and '.join(self.located.names)} must be numbers or geometries."
+        with readable(source or self.path, type(self).__name__, remedy):
+            places = self.located.decode(table, self.reading.get("decimal") or ".", batch.name)
+        return replace(batch, places=places)
 
     def check_columns(self, names: Sequence[str]) -> None:  # noqa: B027
         """Refuse names of columns that the format cannot hold."""
 
-    def check_batch(self, batch: Batch) -> None:  # noqa: B027
+    def check_batch(self, batch: Batch) -> None:
         """Refuse geometries and texts that the format cannot hold."""
+        self.located.check(batch)
 
     def check_types(self, types: Set[str]) -> None:  # noqa: B027
         """Refuse geometries of these types if the format cannot hold them in one file."""
 
-    @abstractmethod
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         """Write a file of the same format, with the locations and the columns of a pyarrow schema."""
+        raise NotImplementedError(f"{type(self).__name__} files are released in another format.")
+
+    def written(self, schema: pa.Schema) -> list[str]:
+        """Return the columns of a released file: those of the source that remain, in their order, and added ones."""
+        kept = [name for name in self.order if name in schema.names or name in self.located.names]
+        return [*kept, *(name for name in schema.names if name not in kept)]
 
 
 @contextmanager
@@ -296,41 +375,8 @@ def readable(path: Path, format_name: str, remedy: Text = "It may be damaged: cr
         raise
     except MemoryError as problem:
         remedy = "Split it, or use a machine with more memory."
-        raise InvalidFile(
-            str(path), "no memory left", f"a {format_name} file that fits into memory", remedy
-        ) from problem
+        allowed = f"a {format_name} file that fits into memory"
+        raise InvalidFile(str(path), "no memory left", allowed, remedy) from problem
     except Exception as problem:
         found = " ".join(str(problem).split()) or type(problem).__name__
         raise InvalidFile(str(path), found, f"a valid {format_name} file", remedy) from problem
-
-
-def own_system(path: Path, known: Any, given: Any) -> pyproj.CRS:
-    """Return the coordinate system of a file: the one it states, or else the one the caller gives.
-
-    A registered system is returned as registered, since texts that the file adds to it may describe the data.
-    """
-    import pyproj
-
-    stated = None if given is None else system_of("crs", given)
-    try:
-        own = None if known is None else pyproj.CRS.from_user_input(known)
-    except (pyproj.exceptions.CRSError, UnicodeError) as problem:
-        raise InvalidFile(
-            str(path), str(problem), "a file whose coordinate system pyproj knows", "Correct it."
-        ) from None
-    for each in (own, stated):
-        if each is not None and _ELSEWHERE.search(each.to_wkt()):
-            remedy: Text = "Convert it to a system of PROJ's database."
-            raise InvalidFile(str(path), each.name, "a coordinate system that names no grid file", remedy)
-    system = own if stated is None else stated
-    if system is None:
-        remedy = Message("State it: for example {crs:4326}.")
-        raise InvalidFile(str(path), None, "a file that states its coordinate system", remedy)
-    if own is not None and own != system:
-        remedy = "Leave it out, or correct the file."
-        raise InvalidParameter("crs", given, f"{own.to_string()[:80]}, as the file states", remedy)
-    return registered(system) or horizontal(system)
-
-
-#: Matches a datum grid that a coordinate system names by a path or an address, which PROJ would open or request.
-_ELSEWHERE = re.compile(r"PARAMETERFILE\[[^\]]*[/\\]|(?:nad|geoid)grids=[^ \"]*[/\\]", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from geoveil.errors import InvalidParameter
 from geoveil.geo.formats.csv import CSV
@@ -13,13 +13,14 @@ from geoveil.geo.formats.excel import Excel
 from geoveil.geo.formats.gdal import DRIVERS, GDALFile
 from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import LocationFile
-from geoveil.geo.formats.parquet import GeoParquet
-from geoveil.geo.formats.table_locations import TableFile
+from geoveil.geo.formats.parquet import Parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["CONVERTED", "form_of"]
+
+File = TypeVar("File", bound=LocationFile)
 
 _TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".geoparquet")
@@ -49,14 +50,21 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
     """
     if file.writable and ending == own:
         return file
-    if ending in _TABLES:
-        return _csv(file, target, ending)
-    if ending == ".xlsx":
-        return _excel(file, target)
+    if ending in _TABLES or ending == ".xlsx":
+        located = _located(file)
+        reading = {**located.reading, "crs": file.crs.to_string()}
+        if ending == ".xlsx":
+            return _made(Excel, file, target, located, reading=reading)
+        return _made(CSV, file, target, located, reading={**reading, **_dialect(file, ending)})
+    geometry = GeometryColumn(_free("geometry", file.columns), "wkb")
     if ending in _PARQUET:
-        return _parquet(file, target)
+        shape = [] if file.shape == "Unknown" else [file.shape]
+        described = {"encoding": "WKB", "geometry_types": shape, "crs": file.crs.to_json_dict()}
+        return _made(Parquet, file, target, geometry, kind=file.shape, described=described)
     if ending in DRIVERS:
-        return _gdal(file, target, DRIVERS[ending][0])
+        driver = DRIVERS[ending][0]
+        how = {"name": str(target), "driver": driver, "fields": _fields(file, driver)}
+        return _made(GDALFile, file, target, geometry, kind=file.shape, **how)
     same = f"{own}, as the source does, or " if file.writable and own not in ("", *CONVERTED) else ""
     allowed = f"a file that ends in {same}{_USUAL}"
     if file.writable and not own:
@@ -64,8 +72,19 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
     raise InvalidParameter("target", str(target), allowed, "Choose another name.")
 
 
-def _common(file: LocationFile, target: Path) -> dict[str, Any]:
-    return {"path": target, "crs": file.crs, "columns": file.columns, "times": file.times, "unsafe": file.unsafe}
+def _made(form: type[File], file: LocationFile, target: Path, located: LocationColumns, **own: Any) -> File:
+    """Return a file of a format that has the columns of a source, in their order if the source is a table."""
+    tabular = file.tabular and located.names == file.located.names
+    return form(
+        path=target,
+        crs=file.crs,
+        located=located,
+        columns=file.columns,
+        order=file.order if tabular else [*file.columns, *located.names],
+        times=file.times,
+        unsafe=file.unsafe,
+        **own,
+    )
 
 
 def _free(name: str, columns: Iterable[str]) -> str:
@@ -77,7 +96,7 @@ def _free(name: str, columns: Iterable[str]) -> str:
 
 def _located(file: LocationFile) -> LocationColumns:
     """Return the columns of a table that hold locations: those of the source, if it is a table."""
-    if isinstance(file, TableFile):
+    if file.tabular:
         located = file.located
         binary = isinstance(located, GeometryColumn) and located.encoding == "wkb"
         return GeometryColumn(located.names[0], "wkt") if binary else located
@@ -87,61 +106,26 @@ def _located(file: LocationFile) -> LocationColumns:
     return CoordinatePairs(((_free(x, file.columns), _free(y, file.columns)),))
 
 
-def _csv(file: LocationFile, target: Path, ending: str) -> CSV:
-    located = _located(file)
+def _dialect(file: LocationFile, ending: str) -> dict[str, str]:
+    """Return the dialect of a CSV file: that of the source, if it has one that fits the ending."""
     delimiter, decimal = file.reading.get("delimiter", ","), file.reading.get("decimal", ".")
     if ".tsv" in ending:
         delimiter = "\t"
     elif delimiter == "\t" and ".csv" in ending:
         delimiter = ";" if decimal == "," else ","
-    reading = {**located.reading, "delimiter": delimiter, "decimal": decimal, "crs": file.crs.to_string()}
-    reading["encoding"] = file.reading.get("encoding", "utf-8")
-    return CSV(**_common(file, target), reading=reading, order=_order(file, located), located=located)
+    return {"delimiter": delimiter, "decimal": decimal, "encoding": file.reading.get("encoding", "utf-8")}
 
 
-def _order(file: LocationFile, located: LocationColumns) -> list[str]:
-    """Return the order of the columns of a table: that of the source, if it is a table."""
-    return file.order if isinstance(file, TableFile) else [*file.columns, *located.names]
-
-
-def _excel(file: LocationFile, target: Path) -> Excel:
-    located = _located(file)
-    reading = {**located.reading, "crs": file.crs.to_string()}
-    order = _order(file, located)
-    return Excel(**_common(file, target), reading=reading, sheet="", rows=0, order=order, located=located)
-
-
-def _parquet(file: LocationFile, target: Path) -> GeoParquet:
-    geometry = _free("geometry", file.columns)
-    shape = [] if file.shape == "Unknown" else [file.shape]
-    return GeoParquet(
-        **_common(file, target),
-        geometry=geometry,
-        described={"encoding": "WKB", "geometry_types": shape, "crs": file.crs.to_json_dict()},
-        rows=0,
-        compression="SNAPPY",
-        order=[*file.columns, geometry],
-    )
-
-
-def _gdal(file: LocationFile, target: Path, driver: str) -> GDALFile:
+def _fields(file: LocationFile, driver: str) -> dict[str, pa.Field]:
+    """Return the fields in which GDAL stores the columns of a source; a shapefile has no times."""
     import pyarrow as pa
 
     known = getattr(file, "fields", {})
+    known = known if isinstance(known, dict) else {}
     fields = {name: known.get(name, pa.field(name, kind)) for name, kind in file.columns.items()}
-    return GDALFile(
-        **_common(file, target),
-        name=str(target),
-        driver=driver,
-        layer="",
-        fields={name: field.with_type(kind) for name, field in fields.items() if (kind := _storable(field.type))}
-        if driver != "ESRI Shapefile"
-        else {name: pa.field(name, _storable(field.type, times=False)) for name, field in fields.items()},
-        options={},
-        rows=0,
-        geometry=_free("geometry", file.columns),
-        kind=file.shape,
-    )
+    if driver == "ESRI Shapefile":
+        return {name: pa.field(name, _storable(field.type, times=False)) for name, field in fields.items()}
+    return {name: field.with_type(_storable(field.type)) for name, field in fields.items()}
 
 
 def _storable(kind: pa.DataType, *, times: bool = True) -> pa.DataType:

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Unpack
 
-import numpy as np
-
-from geoveil._types import CrsLike
 from geoveil.errors import InvalidFile, InvalidParameter
-from geoveil.geo.areas import Floats
-from geoveil.geo.coordinate_systems import GEOGRAPHIC
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, own_system
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.limits import COLUMNS, EXPANSION, METADATA, UNPACKED, check_names
-from geoveil.geo.formats.location_file import ROWS, Batch, LocationFile, own_system, readable
-from geoveil.geo.formats.table_locations import TableFile, locate
+from geoveil.geo.formats.location_columns import GeometryColumn, Where, locate
+from geoveil.geo.formats.location_file import ROWS, Batch, FilePart, LocationFile, readable
 from geoveil.geo.recognition import SAMPLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-__all__ = ["GeoParquet", "PlainParquet", "open_parquet"]
+__all__ = ["Parquet", "open_parquet"]
 
 #: Metadata of a geometry column that reveal nothing about the locations, with the allowed values.
 _SAFE: dict[str, tuple[str, ...]] = {
@@ -37,16 +31,8 @@ _SAFE: dict[str, tuple[str, ...]] = {
 }
 
 
-def open_parquet(
-    path: Path,
-    *,
-    crs: CrsLike = None,
-    lat: str | Sequence[str] | None = None,
-    lon: str | Sequence[str] | None = None,
-    geometry: str | None = None,
-) -> GeoParquet | PlainParquet:
+def open_parquet(path: Path, **where: Unpack[Where]) -> Parquet:
     """Open a Parquet file and read its columns."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows, compression = 0, "SNAPPY"
@@ -68,34 +54,48 @@ def open_parquet(
             remedy = "Write all of them with the same columns."
             raise InvalidFile(str(part), own.names, f"a part with the columns {schema.names}", remedy)
     assert schema is not None
+    check_names(path, schema.names)
+    types = {field.name: _bare(field.type) for field in schema}
+    unsafe = {field.name for field in schema if wkb.may_hold_places(field)}
+    how: dict[str, Any] = {"rows": rows, "compression": "NONE" if compression == "UNCOMPRESSED" else compression}
     with readable(path, "Parquet"):
         account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
-    check_names(path, schema.names)
-    columns = {field.name: _bare(field.type) for field in schema}
-    unsafe = {field.name for field in schema if wkb.may_hold_places(field)}
-    common: dict[str, Any] = {
-        "path": path,
-        "rows": rows,
-        "compression": "NONE" if compression == "UNCOMPRESSED" else compression,
-        "order": schema.names,
-        "times": frozenset(field.name for field in schema if pa.types.is_temporal(field.type)),
-    }
     if account is None:
-        sample = _first(path, schema.names)
-        located, system = locate(path, sample, columns, lat=lat, lon=lon, geometry=geometry, crs=crs)
-        others = {name: kind for name, kind in columns.items() if name not in located.names}
-        reading = {**located.reading, "crs": system.to_string()}
-        return PlainParquet(
-            crs=system,
-            columns=others,
-            reading=reading,
-            unsafe=frozenset(unsafe.difference(located.names)),
-            located=located,
-            **common,
-        )
-    for name, given in (("lat", lat), ("lon", lon), ("geometry", geometry)):
-        if given is not None:
-            raise InvalidParameter(name, given, "left out, as the file has geometries", "Leave it out.")
+        first = _first(path, schema.names)
+        located, system = locate(path, first, types, **where)
+        return Parquet.opened(path, located, system, types, unsafe=unsafe, first=first, **how)
+    geometry = _described(path, account, types)
+    for name in ("lat", "lon", "geometry"):
+        if where.get(name) is not None:
+            raise InvalidParameter(name, where.get(name), "left out, as the file has geometries", "Leave it out.")
+    system = own_system(path, geometry.crs, where.get("crs"))
+    stated = {} if geometry.crs is GEOGRAPHIC else {"crs": system.to_json_dict()}
+    return Parquet.opened(
+        path,
+        GeometryColumn(geometry.name, "wkb" if geometry.safe["encoding"] == "WKB" else "x,y"),
+        system,
+        types,
+        unsafe=unsafe | geometry.places,
+        reading={},
+        first=_first(path, [name for name in types if name not in unsafe]),
+        kind=geometry.kinds[0] if len(geometry.kinds) == 1 else "Unknown",
+        described={**geometry.safe, **stated, "geometry_types": geometry.kinds},
+        **how,
+    )
+
+
+class _Described(NamedTuple):
+    """The column of geometries of GeoParquet: its system, metadata that are released, types, and all such columns."""
+
+    name: str
+    crs: object
+    safe: dict[str, str]
+    kinds: list[str]
+    places: set[str]
+
+
+def _described(path: Path, account: dict[str, Any], columns: Container[str]) -> _Described:
+    """Return what the metadata of GeoParquet say about its main column of geometries."""
     try:
         primary = account["primary_column"]
         described = account["columns"][primary]
@@ -104,32 +104,22 @@ def open_parquet(
             places |= {names[0] for names in ((other.get("covering") or {}).get("bbox") or {}).values()}
         types = sorted({str(kind).split()[0] for kind in described.get("geometry_types", [])})
         safe = {key: described[key] for key, allowed in _SAFE.items() if described.get(key) in allowed}
-        known = described.get("crs", GEOGRAPHIC) if "crs" in described else GEOGRAPHIC
         if primary not in columns:
             raise KeyError(primary)
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
-        raise InvalidFile(
-            str(path), f"geo: {problem!r}", "GeoParquet with valid metadata", "Create it again."
-        ) from None
+        allowed = "GeoParquet with valid metadata"
+        raise InvalidFile(str(path), f"geo: {problem!r}", allowed, "Create it again.") from None
     if "encoding" not in safe:
         remedy = "Write it with geometry_encoding='WKB'."
         raise InvalidFile(str(path), described.get("encoding"), "GeoParquet with WKB or points", remedy)
-    system = own_system(path, known, crs)
-    stated = {} if "crs" not in described else {"crs": system.to_json_dict()}
-    return GeoParquet(
-        crs=system,
-        columns={name: kind for name, kind in columns.items() if name != primary},
-        unsafe=frozenset((unsafe | places) - {primary}),
-        geometry=primary,
-        described={**safe, **stated, "geometry_types": [kind for kind in types if kind in _KINDS]},
-        **common,
-    )
+    kinds = [kind for kind in types if kind in _KINDS]
+    return _Described(primary, described.get("crs", GEOGRAPHIC), safe, kinds, places)
 
 
 _KINDS = ("Point", "LineString", "MultiPoint", "MultiLineString")
 
 
-def _first(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
+def _first(path: Path, columns: Sequence[str]) -> dict[str, list[object]]:
     """Return the first values of columns."""
     import pyarrow.parquet as pq
 
@@ -163,119 +153,55 @@ def _bare(kind: pa.DataType) -> pa.DataType:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Parquet(LocationFile):
-    rows: int
-    compression: str
-    order: list[str]
+class Parquet(LocationFile):
+    """A Parquet file with columns of coordinates, or a column of geometries.
 
-    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
-        return _first(self.path, columns)
+    Parameters
+    ----------
+    rows : int
+        The number of its rows.
+    compression : str
+        The way in which it is compressed.
+    described : dict, optional
+        What the metadata of GeoParquet say about the column of geometries.
+    """
 
-    def _read(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+    rows: int = 0
+    compression: str = "SNAPPY"
+    described: dict[str, Any] | None = None
+
+    @property
+    def tabular(self) -> bool:  # type: ignore[override]
+        return self.described is None
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        first = 0
+        rows = 0
         for path in files_of(self.path):
             # Buffered ahead, columns would stay in memory until the file is closed.
             with pq.ParquetFile(path, pre_buffer=False) as file:
-                for part in file.iter_batches(ROWS, columns=columns):
-                    yield first, pa.table(part)
-                    first += part.num_rows
+                for part in file.iter_batches(ROWS, columns=[*columns]):
+                    rows += part.num_rows
+                    yield FilePart(pa.table(part), rows / max(self.rows, 1))
 
-    @abstractmethod
-    def batch_of(self, first: int, table: pa.Table, columns: Sequence[str]) -> Batch:
-        """Return rows with their locations decoded, and these columns; `first` is the number of rows before them."""
-
-    def _share(self, first: int, table: pa.Table) -> float:
-        return (first + len(table)) / max(self.rows, 1)
-
-    def _writing(self, path: Path | IO[bytes], schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
+    def write(self, path: Path | IO[bytes], batches: Iterator[Batch], schema: pa.Schema) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        # No dictionary for coordinates, which with noise practically never repeat, nor for times, which rarely do.
-        repeated = [each.name for each in schema if each.name not in plain and not pa.types.is_temporal(each.type)]
-        return pq.ParquetWriter(path, schema, compression=self.compression, use_dictionary=repeated)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GeoParquet(_Parquet):
-    """A Parquet file with a column of geometries."""
-
-    geometry: str
-    described: dict[str, Any]
-
-    @property
-    def shape(self) -> str:
-        types = self.described["geometry_types"]
-        return str(types[0]) if len(types) == 1 else "Unknown"
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        for first, table in self._read([*columns, self.geometry]):
-            yield self.batch_of(first, table, columns)
-
-    def batch_of(self, first: int, table: pa.Table, columns: Sequence[str]) -> Batch:
-        remedy = f"The column {self.geometry} must hold geometries as WKB, or points as pairs of numbers."
-        column = table[self.geometry].combine_chunks()
-        with readable(self.path, "GeoParquet", remedy):
-            places = _from_points(column) if self.described["encoding"] == "point" else wkb.decode(column)
-        return Batch(self, first, self._share(first, table), places, table.select(list(columns)))
-
-    def write(self, path: Path | IO[bytes], batches: Iterator[Batch], schema: pa.Schema) -> None:
-        import pyarrow as pa
-
-        native = self.described["encoding"] == "point"
-        kind = pa.struct([("x", pa.float64()), ("y", pa.float64())]) if native else pa.binary()
-        at = sum(name in schema.names for name in self.order[: self.order.index(self.geometry)])
-        account = {"version": "1.1.0", "primary_column": self.geometry, "columns": {self.geometry: self.described}}
-        whole = schema.insert(at, pa.field(self.geometry, kind)).with_metadata({"geo": json.dumps(account)})
-        with self._writing(path, whole, [self.geometry]) as writer:
-            for batch in batches:
-                places = _to_points(batch.places) if native else wkb.encode(batch.places)
-                writer.write_table(batch.columns.add_column(at, self.geometry, [places]).cast(whole))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PlainParquet(_Parquet, TableFile):
-    """A Parquet file with columns of coordinates, or a column of geometries that its metadata do not describe."""
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        for first, table in self._read([*columns, *self.located.names]):
-            yield self.batch_of(first, table, columns)
-
-    def batch_of(self, first: int, table: pa.Table, columns: Sequence[str]) -> Batch:
-        named = " and ".join(self.located.names)
-        batch = Batch(self, first, self._share(first, table), np.empty((0, 2)), table.select(list(columns)))
-        with readable(self.path, "Parquet", f"The values of {named} must be numbers or geometries."):
-            places = self.located.decode(table, ".", batch.name)
-        return replace(batch, places=places)
-
-    def write(self, path: Path | IO[bytes], batches: Iterator[Batch], schema: pa.Schema) -> None:
-        import pyarrow as pa
-
-        types = self.located.types()
+        types = self.located.types
         names = self.written(schema)
         whole = pa.schema([pa.field(n, types[n]) if n in types else schema.field(n).remove_metadata() for n in names])
-        with self._writing(path, whole, [*types]) as writer:
+        if self.described is not None:
+            [geometry] = types
+            account = {"version": "1.1.0", "primary_column": geometry, "columns": {geometry: self.described}}
+            whole = whole.with_metadata({"geo": json.dumps(account)})
+        # No dictionary for coordinates, which with noise practically never repeat, nor for times, which rarely do.
+        repeated = [each.name for each in whole if each.name not in types and not pa.types.is_temporal(each.type)]
+        with pq.ParquetWriter(path, whole, compression=self.compression, use_dictionary=repeated) as writer:
             for batch in batches:
                 table = batch.columns
                 for name, values in self.located.encode(batch, None).items():
                     table = table.append_column(name, values)
                 writer.write_table(table.select(whole.names).cast(whole))
-
-
-def _from_points(column: pa.Array) -> Floats:
-    import pyarrow.compute as pc
-
-    column = wkb.storage(column)
-    fields = [pc.struct_field(column, name).to_numpy(zero_copy_only=False) for name in ("x", "y")]
-    places = np.column_stack(fields).astype(float)
-    places[np.asarray(column.is_null())] = np.nan
-    return places
-
-
-def _to_points(places: Floats) -> pa.StructArray:
-    import pyarrow as pa
-
-    return pa.StructArray.from_arrays([np.ascontiguousarray(part) for part in places.T], names=["x", "y"])

@@ -19,12 +19,15 @@ _IN_PLACE = {
         *(".atx", ".ain", ".aih", ".ixs", ".mxs", ".fbn", ".fbx", ".idm", ".ind"),
     ),
     **dict.fromkeys(_TABLES, (".csvt", ".prj")),
-    **dict.fromkeys(_RASTERS, (".tfw", ".tifw", ".tiffw", ".wld", ".tab", ".aux", ".rrd", ".imd", ".rpb", ".msk")),
+    **dict.fromkeys(
+        _RASTERS,
+        (".tfw", ".tifw", ".tiffw", ".wld", ".tab", ".aux", ".rrd", ".imd", ".rpb", ".msk", ".vat.dbf"),
+    ),
 }
 #: Endings that follow the whole name of the file. GDAL looks for .aux.xml beside files of many formats.
 _APPENDED = {
     "": (".aux.xml",),
-    **dict.fromkeys(_RASTERS, (".aux.xml", ".ovr", ".msk", ".xml")),
+    **dict.fromkeys(_RASTERS, (".aux.xml", ".ovr", ".msk", ".xml", ".vat.dbf")),
 }
 #: Endings that replace that of a raster's name, with the file's own dot.
 _COEFFICIENTS = ("_rpc.txt", "_metadata.txt")

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from struct import error as StructError
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from geoveil.geo.areas import Floats
 from geoveil.geo.formats.limits import DEPTH
+from geoveil.geo.geometries import Floats, Geometries, Places
 from geoveil.geo.plain_values import is_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["decode", "encode", "may_hold_places", "storage"]
+__all__ = ["decode", "decode_pairs", "encode", "encode_pairs", "may_hold_places", "plain"]
 
 #: The layout of a point in the plane, in little-endian byte order.
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("place", "<f8", 2)])
 
 
-def decode(column: pa.Array) -> NDArray[Any]:
+def decode(column: pa.Array) -> Places:
     """Decode a pyarrow array: to (m, 2) coordinates if all are points in the plane, else to shapely geometries."""
-    column = storage(column)
+    column = _storage(column)
     points = _points(column)
     if points is not None:
         return points
@@ -94,7 +93,7 @@ def _plain_points(data: bytes, at: int, count: int) -> bool:
     return bool((heads == heads[0]).all())
 
 
-def encode(places: NDArray[Any]) -> pa.Array:
+def encode(places: Places) -> pa.Array:
     """Encode points, pairs of points as lines, or shapely geometries as a pyarrow array of binaries."""
     import pyarrow as pa
 
@@ -110,7 +109,7 @@ def encode(places: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(places), [None, pa.py_buffer(ends), pa.py_buffer(rows)])
 
 
-def storage(column: pa.Array) -> pa.Array:
+def _storage(column: pa.Array) -> pa.Array:
     """Return the underlying array of a pyarrow extension array, or the array itself."""
     return getattr(column, "storage", column)
 
@@ -135,3 +134,34 @@ def _points(column: pa.Array) -> Floats | None:
     if (rows["order"] != 1).any() or (rows["kind"] != 1).any():
         return None
     return np.ascontiguousarray(rows["place"])
+
+
+def plain(shapes: Geometries) -> Places:
+    """Return geometries as (m, 2) coordinates if all that are not missing are points."""
+    import shapely
+
+    kinds = shapely.get_type_id(shapes)
+    there = (kinds == 0) & ~shapely.is_empty(shapes)
+    if not (there | (kinds == -1)).all():
+        return shapes
+    places = np.full((len(shapes), 2), np.nan)
+    places[there] = shapely.get_coordinates(shapes[there])
+    return places
+
+
+def decode_pairs(column: pa.Array) -> Floats:
+    """Decode a pyarrow array of structs with the numbers x and y; NaN where one is missing."""
+    import pyarrow.compute as pc
+
+    column = _storage(column)
+    fields = [pc.struct_field(column, name).to_numpy(zero_copy_only=False) for name in ("x", "y")]
+    places = np.column_stack(fields).astype(float)
+    places[np.asarray(column.is_null())] = np.nan
+    return places
+
+
+def encode_pairs(places: Floats) -> pa.StructArray:
+    """Encode points as a pyarrow array of structs with the numbers x and y."""
+    import pyarrow as pa
+
+    return pa.StructArray.from_arrays([np.ascontiguousarray(part) for part in places.T], names=["x", "y"])

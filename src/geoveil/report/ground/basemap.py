@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
-from geoveil.geo.offline import offline
+from geoveil.geo.coordinate_systems import offline
 from geoveil.report.layers import Geometries
 from geoveil.report.map_projection import Box, Projection
 from geoveil.words import counted

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.geo.distortion import earth
-from geoveil.geo.towns import Towns, towns_near
+from geoveil.geo.gazetteer import Towns, towns_near
 from geoveil.report.layers import Floats
 
 __all__ = ["Places", "places_around", "where"]

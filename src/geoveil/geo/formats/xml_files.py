@@ -1,28 +1,75 @@
-"""GPX files: waypoints, routes and tracks, read and written as a stream."""
+"""GPX and KML files, read as a stream; GPX is also written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
+from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 import numpy as np
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats.limits import DEPTH
-from geoveil.geo.formats.location_file import Batch, LocationFile
-from geoveil.geo.formats.xml_prolog import check_prolog, malformed
-from geoveil.geo.written_numbers import numbers
+from geoveil.geo.formats.limits import COLUMNS, DEPTH, LINE
+from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn
+from geoveil.geo.formats.location_file import Batch, FilePart, LocationFile
+from geoveil.geo.geometries import Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from shapely import Geometry
 
-__all__ = ["GPX", "open_gpx"]
+__all__ = ["GPX", "KML", "open_gpx", "open_kml"]
+
+#: Rows in a batch: fewer than in other formats, since they are held as Python texts.
+_ROWS = 2**16
+#: Number of bytes of GPX parsed at once, and largest number of bytes parsed without a complete element.
+_BLOCK, _PENDING = 2**18, 2**26
+
+
+class _Begun(Exception):
+    """Raised when the parser reaches the first tag of a document."""
+
+
+def _check_prolog(path: Path, root: str) -> None:
+    """Refuse documents with another root, and those that declare entities, which can expand without limit."""
+
+    def declared(*_: object) -> None:
+        allowed = f"{root.upper()}, which declares no document type"
+        raise InvalidFile(str(path), "<!DOCTYPE", allowed, "Remove the declaration.")
+
+    def begun(name: str, _: object) -> None:
+        kind = name.rpartition("}")[2]
+        if kind != root:
+            remedy = "Check the format of the file."
+            raise InvalidFile(str(path), kind, f"a {root.upper()} file, whose outermost tag is {root}", remedy)
+        raise _Begun
+
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declared, begun
+    try:
+        with path.open("rb") as file:
+            parser.Parse(file.read(LINE), False)
+        raise InvalidFile(str(path), "no tag", "XML that begins with a tag", "Check the format of the file.")
+    except _Begun:
+        pass
+    except expat.ExpatError as problem:
+        raise _malformed(path, expat.errors.messages[problem.code], problem.lineno, problem.offset) from None
+
+
+def _malformed(path: Path, what: str, line: int, column: int) -> InvalidFile:
+    """Return the error of XML that is not well-formed."""
+    at = f"line {line}, column {column}"
+    return InvalidFile(str(path), f"{what} at {at}", "well-formed XML", "Correct it there.")
+
+
+# GPX -----------------------------------------------------------------------------------------------------------------
 
 #: The elements of a point, in the order that the format requires.
 _FIELDS = (
@@ -33,12 +80,10 @@ _FIELDS = (
 _TAGGED = ("link", "extensions")
 #: Columns that identify the track or route of a point, and the segment.
 _PLACES = ("kind", "track", "segment", "track_name")
-#: Points in a batch: fewer than in other formats, since they are held as Python texts.
-_ROWS = 2**16
-#: Number of bytes parsed at once, and largest number of bytes parsed without a complete point.
-_BLOCK, _PENDING = 2**18, 2**26
 #: The namespaces of the versions of the format; a file with another one is written with the last.
 _SPACES = ("", "http://www.topografix.com/GPX/1/0", "http://www.topografix.com/GPX/1/1")
+#: Consecutive points, with the columns that identify their track and segment.
+Run: TypeAlias = tuple[list[Element], dict[str, str | int]]
 
 
 def open_gpx(path: Path) -> GPX:
@@ -46,7 +91,7 @@ def open_gpx(path: Path) -> GPX:
     import pyarrow as pa
     import pyproj
 
-    check_prolog(path, "gpx")
+    _check_prolog(path, "gpx")
     stream = _Stream(path, {})
     found: set[str] = set()
     for _, runs in stream:
@@ -54,18 +99,16 @@ def open_gpx(path: Path) -> GPX:
             found.update(where)
             found.update(tag.removeprefix(stream.prefix) for tag in {part.tag for point in points for part in point})
     if not found:
-        raise InvalidFile(
-            str(path), 0, "at least one waypoint, route point or track point", "Give a file with points."
-        )
+        allowed = "at least one waypoint, route point or track point"
+        raise InvalidFile(str(path), 0, allowed, "Give a file with points.")
     space = stream.prefix[1:-1]
-    return GPX(
-        path=path,
-        crs=pyproj.CRS(GEOGRAPHIC),
-        columns={
-            name: pa.int64() if name in ("track", "segment") else pa.string()
-            for name in (*_PLACES, *_FIELDS)
-            if name in found
-        },
+    names = [name for name in (*_PLACES, *_FIELDS) if name in found]
+    return GPX.opened(
+        path,
+        CoordinatePairs((("lon", "lat"),)),
+        pyproj.CRS(GEOGRAPHIC),
+        {name: pa.int64() if name in ("track", "segment") else pa.string() for name in names},
+        reading={},
         titles=stream.titles,
         space=space if space in _SPACES else _SPACES[-1],
         version=stream.version if stream.version in ("1.0", "1.1") else "1.1",
@@ -112,12 +155,11 @@ class _Stream:
                         taken = done if self._took else taken
                     if done - taken > _PENDING:
                         allowed = f"GPX with less than {_PENDING} bytes between points"
-                        raise InvalidFile(
-                            str(self.path), f"at byte {done}", allowed, "Remove elements that are not points."
-                        )
+                        remedy = "Remove elements that are not points."
+                        raise InvalidFile(str(self.path), f"at byte {done}", allowed, remedy)
             parser.close()
         except ElementTree.ParseError as problem:
-            raise malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
+            raise _malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
         yield 1.0, self._runs(around[0], whole=True)
 
     def _runs(self, root: Element, *, whole: bool) -> Iterator[Run]:
@@ -142,7 +184,7 @@ class _Stream:
         named = [part for part in parts if part.tag == f"{self.prefix}name"]
         if named:
             self.titles.setdefault(key, named[0].text or "")
-        where: dict[str, Any] = {"kind": kind, "track": key[1]}
+        where: dict[str, str | int] = {"kind": kind, "track": key[1]}
         if key in self.titles:
             where["track_name"] = self.titles[key]
         for part in [*track]:
@@ -165,11 +207,7 @@ class _Stream:
         element[:] = kept
 
 
-#: Consecutive points, with the columns that identify their track and segment.
-Run: TypeAlias = tuple[list[Element], dict[str, Any]]
-
-
-def _values(points: list[Element], where: dict[str, Any], name: str, space: str) -> list[Any]:
+def _values(points: list[Element], where: dict[str, str | int], name: str, space: str) -> list[object]:
     """Return the values of a column for the points of a run."""
     if name in ("lon", "lat"):
         return [point.get(name) for point in points]
@@ -203,7 +241,7 @@ def _unnamed(element: Element, space: str) -> Element:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GPX(LocationFile):
-    """A GPX file; altitude, speed and other attributes of points are columns."""
+    """A GPX file: waypoints, routes and tracks; altitude, speed and other attributes of points are columns."""
 
     #: The names of tracks and routes, by kind and number.
     titles: dict[tuple[str, int], str]
@@ -214,33 +252,24 @@ class GPX(LocationFile):
     structure = ("kind", "track", "segment")
     dated = ("time",)
 
-    def _sample(self, columns: Sequence[str]) -> dict[str, list[Any]]:
+    def _sample(self, columns: Sequence[str]) -> Mapping[str, Sequence[object]]:
         # Elements with others inside hold no times, and may be nested too deeply to be read.
         return super()._sample([name for name in columns if name not in _TAGGED])
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
+        import pyarrow as pa
+
         stream = _Stream(self.path, dict(self.titles))
-        gathered: dict[str, list[Any]] = {name: [] for name in ("lon", "lat", "kind", *columns)}
-        first = 0
+        gathered: dict[str, list[object]] = {name: [] for name in columns}
         for share, runs in stream:
             for points, where in runs:
                 for name, values in gathered.items():
                     values.extend(_values(points, where, name, stream.prefix))
-            count = len(gathered["kind"])
+            count = len(gathered["lon"])
             if count >= _ROWS or (share == 1.0 and count):
-                yield self._batch(gathered, columns, first, share)
-                first += count
-                gathered = {name: [] for name in gathered}
-
-    def _batch(self, gathered: dict[str, list[Any]], columns: Sequence[str], first: int, share: float) -> Batch:
-        import pyarrow as pa
-
-        # The kind is always included, since a table without columns would have no number of rows.
-        names = dict.fromkeys(["kind", *columns])
-        table = pa.table({name: pa.array(gathered[name], self.columns[name]) for name in names}).select([*columns])
-        batch = Batch(self, first, share, np.empty((0, 2)), table)
-        pairs = [numbers(pa.array(gathered[name], pa.string()), ".", batch.name) for name in ("lon", "lat")]
-        return Batch(self, first, share, np.column_stack(pairs), table)
+                types = {**dict.fromkeys(self.located.names, pa.string()), **self.columns}
+                yield FilePart(pa.table({name: pa.array(gathered[name], types[name]) for name in columns}), share)
+                gathered = {name: [] for name in columns}
 
     def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
         with path.open("w", encoding="utf-8", newline="\n") as out:
@@ -303,3 +332,147 @@ def _element(name: str, text: str | None) -> str:
     if text is None:
         return ""
     return text if name in _TAGGED else f"<{name}>{escape(text)}</{name}>"
+
+
+# KML -----------------------------------------------------------------------------------------------------------------
+
+#: Elements of a placemark that are columns; times have columns of these names.
+_PLACEMARK = ("name", "description", "address", "phoneNumber")
+_TIMES = {"when": "time", "begin": "begin_time", "end": "end_time"}
+#: The name of the column of geometries, which no column of the data has.
+_GEOMETRY = "(geometry)"
+#: A location, or None, and the columns of its row.
+Row: TypeAlias = tuple["Geometry | None", dict[str, str]]
+
+
+def open_kml(path: Path) -> KML:
+    """Open a KML file: parse it once, to find its columns."""
+    import pyarrow as pa
+    import pyproj
+
+    _check_prolog(path, "kml")
+    found: dict[str, None] = {}
+    kinds = set()
+    for place, row in _rows(path):
+        found.update(dict.fromkeys(row))
+        kinds.add("Unknown" if place is None else place.geom_type)
+        COLUMNS.check(path, len(found))
+    if not kinds:
+        raise InvalidFile(str(path), 0, "at least one placemark", "Give a file with placemarks or tracks.")
+    return KML.opened(
+        path,
+        GeometryColumn(_GEOMETRY, "wkb"),
+        pyproj.CRS(GEOGRAPHIC),
+        dict.fromkeys(found, pa.string()),
+        reading={},
+        times=frozenset(_TIMES.values()) & frozenset(found),
+        kind=kinds.pop() if len(kinds) == 1 else "Unknown",
+    )
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file: one for each placemark, and one for each point of a track."""
+    open_: list[Element] = []
+    number = 0
+    try:
+        for event, element in ElementTree.iterparse(path, ("start", "end")):
+            if event == "start":
+                open_.append(element)
+                continue
+            open_.pop()
+            if _name(element) == "Placemark" and not any(_name(outer) == "Placemark" for outer in open_):
+                number += 1
+                yield from _placemark(element, number)
+                # Placemarks that were read would fill the memory.
+                open_[-1].remove(element)
+    except ElementTree.ParseError as problem:
+        raise _malformed(path, problem.msg.partition(":")[0], *problem.position) from None
+
+
+def _placemark(element: Element, number: int) -> Iterator[Row]:
+    row = {"placemark": str(number)}
+    for part in element:
+        if _name(part) in _PLACEMARK and part.text and part.text.strip():
+            row[_name(part)] = part.text.strip()
+        elif _name(part) in ("TimeStamp", "TimeSpan"):
+            row |= {_TIMES[_name(each)]: (each.text or "").strip() for each in part if _name(each) in _TIMES}
+        elif _name(part) == "ExtendedData":
+            row |= {name: text for name, text in _data(part) if name not in row}
+    tracks = [part for part in element.iter() if _name(part) == "Track"]
+    for track in tracks:
+        times = [(part.text or "").strip() for part in track if _name(part) == "when"]
+        places = [_pairs(part.text, " ") for part in track if _name(part) == "coord"]
+        if len(times) not in (0, len(places)):
+            raise ValueError(f"placemark {number} has {len(times)} times and {len(places)} points")
+        for at, place in enumerate(places):
+            yield _shape("Point", place), {**row, **({"time": times[at]} if times else {})}
+    if not tracks:
+        yield _geometry(element), row
+
+
+def _data(element: Element) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of the data that other programs have added to a placemark."""
+    for part in element.iter():
+        if _name(part) == "SimpleData":
+            yield part.get("name", "data"), (part.text or "").strip()
+        elif _name(part) == "Data":
+            value = next((each.text for each in part if _name(each) == "value"), None)
+            yield part.get("name", "data"), (value or "").strip()
+
+
+def _geometry(element: Element) -> Geometry | None:
+    """Return the geometry of a placemark, or None; one of several parts if it has several."""
+    import shapely
+
+    parts = [part for part in element.iter() if _name(part) in ("Point", "LineString", "Polygon")]
+    texts = [next((each.text for each in part.iter() if _name(each) == "coordinates"), "") for part in parts]
+    found = [_shape(_name(part), _pairs(text)) for part, text in zip(parts, texts, strict=True)]
+    shapes = [shape for shape in found if shape is not None]
+    if len(shapes) == 1:
+        return shapes[0]
+    kinds = {shape.geom_type for shape in shapes}
+    several = {"Point": shapely.MultiPoint, "LineString": shapely.MultiLineString, "Polygon": shapely.MultiPolygon}
+    if not shapes:
+        return None
+    return several[kinds.pop()](shapes) if len(kinds) == 1 else shapely.GeometryCollection(shapes)
+
+
+def _pairs(text: str | None, separator: str = ",") -> Floats:
+    """Return the longitudes and latitudes in a text of coordinates, without altitudes."""
+    points = [(text or "").split()] if separator == " " else [each.split(",") for each in (text or "").split()]
+    return np.array([[float(number) for number in point[:2]] for point in points if point]).reshape(-1, 2)
+
+
+def _shape(kind: str, pairs: Floats) -> Geometry | None:
+    import shapely
+
+    if not len(pairs):
+        return None
+    if kind == "Point":
+        return shapely.Point(pairs[0])
+    return shapely.LineString(pairs) if kind == "LineString" else shapely.Polygon(pairs)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KML(LocationFile):
+    """A KML file: placemarks with points or lines, and tracks, whose points are rows of their own with their times."""
+
+    #: Only the points, and none of the styles, folders and views of a KML file, could be released.
+    writable = False
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
+        import pyarrow as pa
+        import shapely
+
+        rows = _rows(self.path)
+        while held := [*islice(rows, _ROWS)]:
+            found = {name: pa.array([row.get(name) for _, row in held], pa.string()) for name in columns}
+            places = np.empty(len(held), dtype=object)
+            places[:] = [place for place, _ in held]
+            found[_GEOMETRY] = pa.array(shapely.to_wkb(places), pa.binary())
+            # How much of the file was read is not known.
+            yield FilePart(pa.table(found), 0.5 if len(held) == _ROWS else 1.0)
