@@ -148,7 +148,7 @@ def told(release: gv.Release) -> dict[str, Any]:
         "value": plain(value),
         "guarantee": release.guarantee,
         "error": np.asarray(release.error(0.05)).tolist() if release.kind not in ("regions", "flows") else None,
-        "persons": None if release.by is None else release.by.tolist(),
+        "persons": None if release.person is None else release.person.tolist(),
         "removed": release.removed,
         **certificate,
     }

@@ -78,7 +78,7 @@ def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
     structure = {"trips.gpx": {"kind", "track", "segment"}, "cabs": {"occupied"}}.get(name, set())
     assert set(after.columns) == {told["person"], "time", "geometry"} | added | structure
     assert release.n == 60
-    assert len(release.by) == 3
+    assert len(release.person) == 3
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
     assert loaded.guarantee == release.guarantee
     assert loaded.id == release.id
     assert loaded.exact
-    assert loaded.by.tolist() == release.by.tolist()
+    assert loaded.person.tolist() == release.person.tolist()
     assert loaded.error(0.05).tolist() == release.error(0.05).tolist()
     if "radius_95" in loaded.value:
         each = loaded.error(0.05, each=True)
@@ -211,7 +211,7 @@ def test_lines_are_released_vertex_by_vertex(name: str, tmp_path: Path) -> None:
     path, told = make(name, tmp_path, frame)
     release = release_of("points", path, to=released(tmp_path, name), rho=FINE, **told)
     assert release.n == 60
-    sizes = {label: answer.query.n for label, answer in zip(release.by, release.answers, strict=True)}
+    sizes = {label: answer.query.n for label, answer in zip(release.person, release.answers, strict=True)}
     assert sizes == {"a": 50, "b": 10}
     after = gv.Locations(release.value).frame()
     assert [g.geom_type for g in after.geometry] == ["LineString", "MultiPoint", "LineString"]
@@ -707,7 +707,7 @@ def test_tables_of_all_kinds(tmp_path: Path) -> None:
         path = write(tmp_path / name, content)
         target = tmp_path / f"out-{name}"
         release = release_of("points", path, to=target, **{"person": "user", "rho": 1e-4, "area": BAY, **more})
-        assert gv.load(target).by.tolist() == release.by.tolist()
+        assert gv.load(target).person.tolist() == release.person.tolist()
         assert target.read_bytes().count("\ufeff".encode(more.get("encoding", "utf-8").replace("16", "16-le"))) <= 1
 
 
@@ -939,7 +939,7 @@ def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     assert not (before[:, :2] == after[:, :2]).any()
     away = shapely.distance(*(shapely.points(t[:, 1], t[:, 0]) for t in (before, after)))
     assert 0.05 < np.median(away) < 0.5  # 15 km
-    assert len(release.by) == len(list(source.glob("new_*.txt")))
+    assert len(release.person) == len(list(source.glob("new_*.txt")))
 
 
 def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:

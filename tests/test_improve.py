@@ -109,7 +109,7 @@ def test_each_person_is_smoothed_alone() -> None:
     raw = gv.Locations(TRACK, person=PERSONS, rng=np.random.default_rng(1)).points(rho=1e-3)
     smoothed = gv.smooth(raw, times=TIMES, motion="taxi", person=PERSONS)
     squares = 0.0
-    for person in raw.by:
+    for person in raw.person:
         at = person == PERSONS
         scale = raw.scale[person]
         np.testing.assert_allclose(smoothed.value[at], smoothing.smooth(raw.value[at], TIMES[at], scale, TAXI))
@@ -118,7 +118,7 @@ def test_each_person_is_smoothed_alone() -> None:
     assert smoothed.expected_error() == pytest.approx(np.sqrt(squares / 300))
     assert off(smoothed.value) < 0.7 * off(raw.value)
     assert smoothed.guarantee == raw.guarantee
-    assert smoothed.by.equals(raw.by)
+    assert smoothed.person.equals(raw.person)
     order = np.random.default_rng(2).permutation(300)
     shuffled = gv.Locations(TRACK[order], person=PERSONS[order], rng=np.random.default_rng(3)).points(rho=1e-3)
     done = gv.smooth(shuffled, times=TIMES[order], motion="taxi", person=PERSONS[order])
@@ -221,7 +221,7 @@ def test_processing_keeps_to_its_order() -> None:
     with pytest.raises(InvalidData, match="place"):
         gv.clamp(gv.Locations(TRACK, person=np.arange(300) // 100).center(rho=1), region)
     people = gv.Locations(TRACK, person=np.arange(300) // 100).points(rho=1)
-    assert gv.clamp(people, region).by.equals(people.by)
+    assert gv.clamp(people, region).person.equals(people.person)
     smoothed = gv.smooth(released(), times=TIMES, motion="taxi")
     assert gv.clamp(smoothed, region).expected_error() == smoothed.expected_error()
 

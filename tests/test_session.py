@@ -101,9 +101,9 @@ def test_a_session_settles_what_all_questions_share() -> None:
     frame = people().drop(columns="address")
     session = gv.Locations(frame, person="user", area=BAY).session(rho=gv.CGP(rho="1e-3", metric="2"))
     released = session.points(rho="1e-4")
-    assert len(released.by) == 3
+    assert len(released.person) == 3
     assert released.guarantee == gv.CGP(rho="1e-4", metric="2")
-    assert session.mean(rho="1e-4").value.index.tolist() == released.by.tolist()
+    assert session.mean(rho="1e-4").value.index.tolist() == released.person.tolist()
     for name, given_value in (("person", "user"), ("area", BAY), ("metric", "1"), ("rng", None)):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             session.mean(rho="1e-4", **{name: given_value})  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
     session = session_of(data, rho=1, short="skip", **opened)
     release = ask_in(session, name, rho="1e-3")
     assert release.removed.persons == ("b",)
-    assert release.by.tolist() == ["a", "c"]
+    assert release.person.tolist() == ["a", "c"]
     assert release.n == 20
     assert [ledger.spent(person) for person in "abc"] == [Decimal("1e-3"), 0, Decimal("1e-3")]
     if name == "points":

@@ -71,7 +71,7 @@ class HeatMap(Release):
 
     def _card(self) -> tuple[str, Rows]:
         rows, columns = self.grid.shape
-        whose = "" if self.by is None else f" of {counted(len(self.by), 'person')}"
+        whose = "" if self.person is None else f" of {counted(len(self.person), 'person')}"
         _, told = super()._card()
         return f"Heat map of {rows} by {columns} cells: {counted(self.n, 'point')}{whose}", told
 
@@ -236,13 +236,13 @@ def density(
     ):
         raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
     grid = _grid(grid, noisy, grid_system(first)[1])
-    whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
+    whose, answers = (first.person, first.answers) if len(several) == 1 else _merged(several)
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
         answers=answers,
         n=sum(release.n for release in several),
         plane=first.plane,
-        by=whose,
+        person=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
         guarantee=first.guarantee if len(several) == 1 else _joint_guarantee(several),
         processing=Processing(
@@ -412,7 +412,7 @@ def _joint_guarantee(releases: Sequence[Release]) -> Guarantee:
         return whole
     known: dict[Hashable, int] = {}
     for i, release in enumerate(releases):
-        for person in release.by:
+        for person in release.person:
             known[person] = known.get(person, 0) | 1 << i
     sums: list[Guarantee] = [
         total(release for i, release in enumerate(releases) if held >> i & 1) for held in set(known.values())
@@ -422,8 +422,8 @@ def _joint_guarantee(releases: Sequence[Release]) -> Guarantee:
 
 def _same_labels(releases: Sequence[Release]) -> bool:
     """Return whether different labels mean different persons: labels of one type, from columns of one name."""
-    kinds = {(release.by.name, str(release.by.dtype)) for release in releases if release.by is not None}
-    named = all(release.by is not None and release.by.name != "person" for release in releases)
+    kinds = {(release.person.name, str(release.person.dtype)) for release in releases if release.person is not None}
+    named = all(release.person is not None and release.person.name != "person" for release in releases)
     return named and len(kinds) == 1
 
 
@@ -438,12 +438,12 @@ def _merged(releases: Sequence[Release]) -> tuple[Any, tuple[Answer, ...]]:
         )
     about: dict[Hashable, list[Answer]] = {}
     for release in releases:
-        for person, answer in zip(release.by, release.answers, strict=True):
+        for person, answer in zip(release.person, release.answers, strict=True):
             about.setdefault(person, []).append(answer)
     keys = {person: tuple(map(id, found)) for person, found in about.items()}
     shared = {keys[person]: found for person, found in about.items()}
     joint = {key: _joint(found) for key, found in shared.items()}
-    index = pd.Index(list(about), name=releases[0].by.name, tupleize_cols=False)
+    index = pd.Index(list(about), name=releases[0].person.name, tupleize_cols=False)
     return index, tuple(joint[key] for key in keys.values())
 
 

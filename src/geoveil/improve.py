@@ -130,7 +130,7 @@ def clamp(release: Release, region: Region) -> Release:
 
     release = in_memory(release)
     coords, kind = release.coords, release.kind
-    clampable = kind == "points" or (kind == "place" and release.by is None)
+    clampable = kind == "points" or (kind == "place" and release.person is None)
     if coords is None or coords.shape[1] != 2 or not clampable:
         remedy = "Use Locations.points, or Locations.center about one person."
         raise InvalidData("release", repr(release), "of points or of one place in the plane", remedy)

@@ -508,9 +508,9 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
         gv.Locations(frame, person="user", area=BAY).points(rho=1e-4)
     release = gv.Locations(frame, person="user", area=BAY, missing="drop").points(rho=1e-4)
     assert release.value.index.tolist() == [0, 2]
-    assert (release.removed.missing, release.n, release.by.tolist()) == (2, 2, ["a", "b"])
+    assert (release.removed.missing, release.n, release.person.tolist()) == (2, 2, ["a", "b"])
     labelled = gv.Locations(frame, person=["x", "y", "x", "y"], area=BAY, missing="drop").mean(rho=1e-4)
-    assert labelled.by.tolist() == ["x"]
+    assert labelled.person.tolist() == ["x"]
     with pytest.raises(InvalidParameter, match=r"^missing = 'skip'"):
         gv.Locations(frame, area=BAY, missing="skip").mean(rho=1e-4)  # type: ignore[arg-type]
 

@@ -98,7 +98,7 @@ def test_every_question_takes_every_table(name: str, kind: str, by: str | None) 
     if release.coords is not None:
         np.testing.assert_array_equal(release.coords, expected.coords)
     if by is not None:
-        assert release.by.tolist() == ["ann", "bob"]
+        assert release.person.tolist() == ["ann", "bob"]
 
 
 @EVERY_KIND
@@ -116,7 +116,7 @@ def test_a_row_may_have_an_origin_and_a_destination(kind: str) -> None:
     x = table(kind, **ends)
     release = ask("points", x, lat=["lat", "end_lat"], lon=["lon", "end_lon"], person="user", rho=1e6)
     assert release.n == 8
-    assert release.by.tolist() == ["ann", "bob"]
+    assert release.person.tolist() == ["ann", "bob"]
     found = columns(release.value)
     assert list(found) == ["user", "time", "lat", "lon", "end_lat", "end_lon"]
     for name, true in {"lat": LAT, "lon": LON, **ends}.items():
@@ -284,7 +284,7 @@ def test_the_index_of_pandas_is_kept() -> None:
 @EVERY_KIND
 def test_persons_may_be_given_apart(kind: str, labels: Any) -> None:
     """Labels may be a column of another table of any library."""
-    assert ask("center", table(kind), person=labels).by.tolist() == ["ann", "bob"]
+    assert ask("center", table(kind), person=labels).person.tolist() == ["ann", "bob"]
 
 
 def test_coordinates_may_be_numbers_of_any_type() -> None:

@@ -182,7 +182,7 @@ def test_everyone_has_noise_of_their_own() -> None:
     found, truth = density(raw, GRID, person=labels), GRID.count(x)
     coarse = alone(x, rho=1 / (2 * float(raw.scale.iloc[0]) ** 2))
     assert off(found.value, truth) < 0.7 * off(density(coarse, GRID).value, truth)
-    assert found.by.equals(raw.by)
+    assert found.person.equals(raw.person)
     frame = geopandas.GeoDataFrame({"who": labels}, geometry=shapely.points(x), crs=27700)
     named = gv.Locations(frame, person="who", rng=np.random.default_rng(5)).points(rho=1 / (2 * 30**2))
     plain = gv.Locations(x, person=labels, rng=np.random.default_rng(5)).points(
@@ -224,7 +224,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
     third = by_user(np.arange(20) + 100, 2e-5)
     apart = density([first, second, third], GRID)
     assert apart.guarantee == gv.CGP(rho=4e-5)
-    assert len(apart.by) == len(apart.answers) == 35
+    assert len(apart.person) == len(apart.answers) == 35
     again = by_user(np.arange(30) % 3 + 20, 3e-5)
     joint = density([first, second, again], GRID)
     assert joint.guarantee == gv.CGP(rho=7e-5)
@@ -232,12 +232,12 @@ def test_guarantees_of_several_releases_add_up() -> None:
     # Labels that may name the same persons in another way are no evidence of other persons.
     for unlike in (by_user(np.arange(50) + 20, 4e-5, "device"), by_user([str(i) for i in range(50)], 4e-5)):
         assert density([first, unlike], GRID).guarantee == gv.CGP(rho=5e-5)
-        assert density([first, unlike], GRID).by is None
+        assert density([first, unlike], GRID).person is None
     arrays = [gv.Locations(x, person=np.arange(100) + start).points(rho=1e-5) for start in (0, 500)]
     assert density(arrays, GRID).guarantee == gv.CGP(rho=2e-5)
     unknown = gv.Locations(geopandas.GeoSeries(shapely.points(x), crs=27700)).points(rho=2e-5)
     assert density([first, unknown], GRID).guarantee == gv.CGP(rho=3e-5)
-    assert density([first, unknown], GRID).by is None
+    assert density([first, unknown], GRID).person is None
 
     for other in (alone(x, epsilon=1e-2), alone(x, rho=1e-5, metric="2")):
         with pytest.raises(IncompatibleGuarantees):

@@ -60,7 +60,7 @@ def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
     release: Any = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
     account = saved(release, tmp_path / f"out{ending}")
     again: Any = gv.load(tmp_path / f"out{ending}")
-    assert account["by"] == "user"
+    assert account["person"] == "user"
     assert again.guarantee == release.guarantee
     assert again.error(0.05).to_dict() == pytest.approx(release.error(0.05).to_dict())
     np.testing.assert_allclose(again.coords, release.coords, atol=0.02)

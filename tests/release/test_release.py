@@ -332,7 +332,7 @@ def test_a_forgotten_by_shows_in_the_repr() -> None:
 def test_a_release_names_its_parts() -> None:
     """Query, method, mechanism, scale and exactness are there to be read."""
     release = ask("mean")
-    assert (release.query, release.method, release.n, release.by, release.exact) == ("mean", "best", 6, None, False)
+    assert (release.query, release.method, release.n, release.person, release.exact) == ("mean", "best", 6, None, False)
     assert release.scale == release.mechanism.scale == pytest.approx(1 / math.sqrt(2e-4))
     assert len(ask("nearest with locations").mechanism) == 2
     scales = ask("mean", person=WHO).scale

@@ -115,7 +115,7 @@ def load(path: PathLike) -> Release:
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
         guarantee = certified(account)
-        area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
+        area, file, by, method = Area.certified(account["area"]), account["file"], account["person"], account["method"]
         sha256, reading = file["sha256"], dict(file["reading"])
         kind = file.get("kind", "points")
         more = {name: account[name] for name in ("inexact", "id", "pseudonyms")}
@@ -183,7 +183,7 @@ def load(path: PathLike) -> Release:
         n=len(rows),
         coords=plane.into(coords),
         plane=plane,
-        by=None if persons is None else pd.Index(persons, name=by),
+        person=None if persons is None else pd.Index(persons, name=by),
         guarantee=guarantee,
         file=opened,
         **more,

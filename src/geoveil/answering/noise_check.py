@@ -78,10 +78,10 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
     """Compare numbers of points, columns and noise with the file."""
     file = open_locations(path, **account["file"]["reading"])
     # Pseudonyms are not unchanged, and are in the column of persons.
-    listed = {column["name"] for column in account["unchanged"]} | {"radius_95", "rho", "epsilon", str(account["by"])}
+    listed = {column["name"] for column in account["unchanged"]} | {"radius_95", "rho", "epsilon", str(account["person"])}
     # Shapefiles cut the names of columns.
     listed |= {name[:10] for name in listed}
-    by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
+    by = account["person"] if account["person"] in (None, *file.columns) else account["person"][:10]
     unlisted = [name for name in file.columns if name not in listed and name not in file.numbered]
     people, filled = PersonCounts(by), set[str]()
     times = tuple(account["times"] or ())

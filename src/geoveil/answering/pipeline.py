@@ -222,7 +222,7 @@ class _InMemory(Inquiry[A, Release]):
             point_scales=shaped.scales,
             plane=form.plane,
             pairs=form.pairs,
-            by=None if people is None else people.released,
+            person=None if people is None else people.released,
             crowd=None if self.data.crowd is None else len(self.data.crowd.sizes),
             pseudonyms=people is not None and people.pseudonyms is not None,
             outside=form.outside,

@@ -68,7 +68,7 @@ class FileRelease(Release):
 
     Parameters
     ----------
-    by_column : str, optional
+    person_column : str, optional
         The column that names the person of each row.
     reading : dict
         The options with which the file is read.
@@ -89,7 +89,7 @@ class FileRelease(Release):
     ('released.gpkg', 3, 3)
     """
 
-    by_column: str | None = field(kw_only=True)
+    person_column: str | None = field(kw_only=True)
     reading: dict[str, Any] = field(kw_only=True)
     digest: str = field(kw_only=True)
     moved: int = field(kw_only=True)
@@ -114,7 +114,7 @@ class FileRelease(Release):
         file = {"name": self.file_name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
         if self.formulas:
             file["formulas"] = list(self.formulas)
-        account = {**super().certificate(), "by": self.by_column, "file": file}
+        account = {**super().certificate(), "person": self.person_column, "file": file}
         return account if self.signature is None else {**account, "signature": self.signature}
 
 
@@ -403,7 +403,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             "guarantee": self.guarantee,
             "n": int(self.sizes.sum()),
             "plane": self.plane,
-            "by": None if index is None else copied_index(index[there]),
+            "person": None if index is None else copied_index(index[there]),
             "pseudonyms": self.pseudonyms is not None,
             "outside": self.outside,
             "removed": removed(
@@ -415,7 +415,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             "inexact": source.inexact,
             "entry": receipt.entry,
             "id": receipt.id,
-            "by_column": self.people.by,
+            "person_column": self.people.by,
             "reading": self.form.reading,
             "digest": drawn.sha256,
             "moved": drawn.moved,

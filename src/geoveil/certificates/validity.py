@@ -11,7 +11,7 @@ from geoveil.errors import FileUnavailable, InvalidFile
 __all__ = ["SCHEMA", "read_certificate", "schema_problems", "strict_json"]
 
 #: The version of the certificate's schema, `certificate.schema.json`.
-SCHEMA = 3
+SCHEMA = 4
 
 
 def strict_json(text: str) -> Any:

@@ -63,7 +63,7 @@ def write_release(
     if release.processing.combined and kind != "cells":
         allowed = "of one input: this one was remapped by a map of other releases"
         raise InvalidData("release", repr(release), allowed, "Write release.value with geopandas.")
-    column = None if release.by is None else str(release.by.name)
+    column = None if release.person is None else str(release.person.name)
     if kind == "points" and column is not None:
         remedy = "Release a table by one of its columns."
         form = release.form
@@ -78,7 +78,7 @@ def write_release(
         reading = _write(release.to_frame(), written, pairs) if write is None else write(written)
         account = {
             **release.certificate(),
-            "by": column if kind == "points" else None,
+            "person": column if kind == "points" else None,
             "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
         }
         write_certificate(written, signed(account, key))

@@ -29,13 +29,13 @@ def rows_of(release: Release) -> Any:
         return _points(release)
     if kind in ("positions", "position"):
         return _found(release)
-    if release.by is not None:
+    if release.person is not None:
         frame = value.reset_index()
         if kind == "box":
-            frame = geopandas.GeoDataFrame(frame[[release.by.name]], geometry=_boxes(release), crs=release.crs)
-        elif kind == "place" and not hasattr(frame, "geometry") and {"x", "y"} == {*frame} - {release.by.name}:
+            frame = geopandas.GeoDataFrame(frame[[release.person.name]], geometry=_boxes(release), crs=release.crs)
+        elif kind == "place" and not hasattr(frame, "geometry") and {"x", "y"} == {*frame} - {release.person.name}:
             places = geopandas.points_from_xy(frame["x"], frame["y"])
-            frame = geopandas.GeoDataFrame(frame[[release.by.name]], geometry=places, crs=release.crs)
+            frame = geopandas.GeoDataFrame(frame[[release.person.name]], geometry=places, crs=release.crs)
         return frame
     if kind == "place":
         return geopandas.GeoDataFrame(geometry=_points_of(release, np.reshape(_coordinates(value), (1, -1))))
@@ -57,10 +57,10 @@ def frame_with_errors(release: Release, frame: geopandas.GeoDataFrame) -> Any:
         name = "excess_95" if kind == "positions" else "radius_95"
         if release.point_scales is not None:
             stated[name] = _radii_of_rows(release, len(frame))
-        elif release.by is None:
+        elif release.person is None:
             stated[name] = radius
-        elif release.by.name in frame:
-            stated[name] = radius.reindex(frame[release.by.name]).to_numpy()
+        elif release.person.name in frame:
+            stated[name] = radius.reindex(frame[release.person.name]).to_numpy()
         else:
             # The person of each row is not known: the largest radius holds for all.
             stated[name] = float(radius.max())
@@ -116,9 +116,9 @@ def _points(release: Release) -> Any:
 
 def _with_persons(release: Release, frame: geopandas.GeoDataFrame) -> Any:
     """Return points with the person of each, if every person has one point; otherwise it may not be known."""
-    if release.by is None or len(release.by) != release.n:
+    if release.person is None or len(release.person) != release.n:
         return frame
-    frame.insert(0, release.by.name, release.by[persons(release, None)])
+    frame.insert(0, release.person.name, release.person[persons(release, None)])
     return frame
 
 
@@ -155,7 +155,7 @@ def _found(release: Release) -> Any:
     import geopandas
     import pandas as pd
 
-    if release.by is not None:
+    if release.person is not None:
         frame = release.value.reset_index()
     else:
         labels = np.atleast_1d(np.array(release.value, dtype=object))

@@ -57,7 +57,7 @@ def truth_layer(truth: geopandas.GeoSeries | geopandas.GeoDataFrame, release: Re
     places, whose = shapely.get_coordinates(rows, return_index=True)
     if len(rows) and (shapely.get_type_id(rows) == shapely.GeometryType.LINESTRING).all():
         return Layer("true locations", places, "lines", "truth", parts=whose)
-    name = None if release is None or release.by is None else release.by.name
+    name = None if release is None or release.person is None else release.person.name
     if name in getattr(truth, "columns", ()) and release is not None and _is_track(release):
         return Layer("true locations", places, "lines", "truth", parts=truth[name].factorize()[0][whose])
     return Layer("true locations", places, "points", "truth")
@@ -92,8 +92,8 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     radius: float | Floats | None = None
     if radii is not None:
         # If labels were given apart from the data, the person of a row is not known; the largest radius holds for all.
-        radius = float(radii.max()) if whose is None or release.by is None else radii[whose]
-    names = () if release.by is None or whose is None else tuple(map(str, release.by))
+        radius = float(radii.max()) if whose is None or release.person is None else radii[whose]
+    names = () if release.person is None or whose is None else tuple(map(str, release.person))
     expected = None if release.processing.expected is None else release.expected_error()
     how: dict[str, Any] = {"radius": radius, "expected": expected}
     if len(release.pairs) > 1:
@@ -103,13 +103,13 @@ def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     geometries = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
     if len(geometries) and (shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING).all():
         rows = shapely.get_coordinates(geometries, return_index=True)[1]
-        if release.by is not None and len(release.by) == len(geometries):  # a line for each person
-            how |= {"persons": rows, "names": tuple(map(str, release.by))}
+        if release.person is not None and len(release.person) == len(geometries):  # a line for each person
+            how |= {"persons": rows, "names": tuple(map(str, release.person))}
         return (Layer(name, places, "lines", "released", rows, **how),)
     if names:
         how |= {"persons": whose, "names": names}
     if whose is not None and _is_track(release):
-        alone = release.by is None or len(release.by) == 1
+        alone = release.person is None or len(release.person) == 1
         name = name.replace("released points", "released track" if alone else "released tracks")
         return (Layer(name, places, "lines", "released", whose, **how),)
     return (Layer(name, places, "points", "released", **how),)
@@ -119,14 +119,14 @@ def _is_track(release: Release) -> bool:
     """Return whether points are those of tracks: they have times, were smoothed, or persons have several each."""
     timed = release.times or any(column.reason == "time" for column in release.unchanged)
     smoothed = any(step.startswith("smoothed") for step in release.processing.steps)
-    several = release.by is not None and release.n >= _SEVERAL * len(release.by)
-    return bool(timed or smoothed or several) and release.n > (0 if release.by is None else len(release.by))
+    several = release.person is not None and release.n >= _SEVERAL * len(release.person)
+    return bool(timed or smoothed or several) and release.n > (0 if release.person is None else len(release.person))
 
 
 def _places(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
     assert release.coords is not None
     places = degrees(plane, release.coords)
-    labels = (release.query,) if release.by is None else tuple(map(str, release.by))
+    labels = (release.query,) if release.person is None else tuple(map(str, release.person))
     return (_labelled(name, places, labels, _radii(release)),)
 
 

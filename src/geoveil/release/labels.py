@@ -23,14 +23,14 @@ def persons(release: Release, person: Labels, form: Form | None = None) -> Index
     """
     import pandas as pd
 
-    if release.by is None:
+    if release.person is None:
         if person is not None:
             raise InvalidParameter("person", person, "left out", "All points of this release belong to one person.")
         return np.zeros(release.n, dtype=np.int64)
     sizes = np.array([answer.query.n for answer in release.answers])
     form = release.form if form is None else form
-    if person is None and release.by.name in form.names:
-        person = release.by.name
+    if person is None and release.person.name in form.names:
+        person = release.person.name
     if person is None:
         if sizes.max() > 1:
             raise InvalidParameter(
@@ -41,7 +41,7 @@ def persons(release: Release, person: Labels, form: Form | None = None) -> Index
             )
         return np.arange(release.n)
     codes, found = pd.factorize(form.people(person))
-    if list(found) != list(release.by) or (np.bincount(codes) != sizes).any():
+    if list(found) != list(release.person) or (np.bincount(codes) != sizes).any():
         raise InvalidData(
             "person", person, "the labels that the release was made with", "Give what was given to gv.Locations."
         )

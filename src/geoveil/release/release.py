@@ -61,7 +61,7 @@ class Release(Shown):
         The plane of these metres, and the coordinate system of the input.
     pairs : tuple of pairs of names
         The columns of coordinates, longitude and latitude or x and y, where the value is a table without geometries.
-    by : pandas.Index, optional
+    person : pandas.Index, optional
         The persons, in the order of their answers; None where all points are taken as one person's.
     crowd : int, optional
         The number of persons whom one answer is about, where it is about many together.
@@ -110,7 +110,7 @@ class Release(Shown):
     point_scales: NDArray[np.float64] | None = field(kw_only=True, default=None)
     plane: Plane | None = field(kw_only=True, default=None)
     pairs: Pairs = field(kw_only=True, default=())
-    by: Any = field(kw_only=True, default=None)
+    person: Any = field(kw_only=True, default=None)
     crowd: int | None = field(kw_only=True, default=None)
     outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
     pseudonyms: bool = field(kw_only=True, default=False)
@@ -226,7 +226,7 @@ class Release(Shown):
                 self._each_person(lambda a: self._bound(a, beta, each=each), by_query=self.answers[0].same_error)
             )
         found = known[beta, each]
-        return found if self.by is None else found.copy()
+        return found if self.person is None else found.copy()
 
     def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
         """Return the error bound of an answer: on the ground or, for lengths, in metres of the plane."""
@@ -242,7 +242,7 @@ class Release(Shown):
             return bound
         length = np.asarray(self.value, dtype=float).reshape(np.shape(bound))
         found = ground_length_error(query, np.asarray(bound), self.plane.area, length)
-        return float(found) if self.by is None else bound * 0 + found
+        return float(found) if self.person is None else bound * 0 + found
 
     @steady()
     def place_error(self, beta: float = 0.05) -> float | None:
@@ -323,14 +323,14 @@ class Release(Shown):
         return self._each_person(lambda a: a.value if a.query.kind in ("positions", "position") else None)
 
     def _each_person(self, ask: Callable[[Answer], Any], *, by_query: bool = False) -> PerPerson:
-        if self.by is None:
+        if self.person is None:
             return ask(self.answers[0])
         import pandas as pd
 
         # Persons with the same number of points share a query, so that nothing is computed twice.
         keys = [id(a.query) if by_query else id(a) for a in self.answers]
         known = {key: ask(answer) for key, answer in dict(zip(keys, self.answers, strict=True)).items()}
-        return pd.Series([known[key] for key in keys], index=self.by, name=self.query)
+        return pd.Series([known[key] for key in keys], index=self.person, name=self.query)
 
     @steady()
     def facts(self, *, every_error: bool = True) -> Facts:
@@ -352,7 +352,7 @@ class Release(Shown):
             query=self.query,
             method=self.method,
             points=self.n,
-            persons=None if self.by is None else len(self.by),
+            persons=None if self.person is None else len(self.person),
             crowd=self.crowd,
             guarantee=self.guarantee,
             also=self.also,
@@ -374,11 +374,11 @@ class Release(Shown):
         )
 
     def _error_bound(self, *, every: bool) -> ErrorBound:
-        if self.by is not None and not every and not self.answers[0].same_error:
+        if self.person is not None and not every and not self.answers[0].same_error:
             bound = self._bound(self.answers[0], 0.05)
             return ErrorBound(bound, bound, "first person")
         found, location = self.error(0.05), self.place_error(0.05)
-        if self.by is not None:
+        if self.person is not None:
             return ErrorBound(float(found.min()), float(found.max()), "each person", location=location)
         point = self.error(0.05, each=True) if self.query == "points" and self.n > 1 else None
         return ErrorBound(found, found, point=point, location=location)
@@ -435,7 +435,7 @@ class Release(Shown):
             "expected_error": facts.expected_error,
         }
         radius = self.error(0.05, each=self.query == "points") if self.processing.bounded else None
-        if self.by is None:
+        if self.person is None:
             account["mechanism"] = [{**found.describe(), "times": times} for found, times in _runs(self.answers[0])]
             account["radius_95"] = radius
         else:

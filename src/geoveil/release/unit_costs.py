@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _ROUNDING = 1 + 1e-9
 
 
-def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Guarantee:
+def unit_cost(release: Release, metric: Metric, times: Times, person: Labels) -> Guarantee:
     """Return the guarantee of a release under the metric of another unit.
 
     Parameters
@@ -33,7 +33,7 @@ def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Gua
         The release.
     metric : Metric
         The metric of the other unit.
-    times, by : optional
+    times, person : optional
         As for `Release.cost`.
     """
     guarantee = release.guarantee
@@ -44,7 +44,7 @@ def unit_cost(release: Release, metric: Metric, times: Times, by: Labels) -> Gua
         release = release.in_memory()
     shares = _shares(release)
     if shares is not None:
-        share = _largest_sum(release, shares, metric, times, by)
+        share = _largest_sum(release, shares, metric, times, person)
         return guarantee.under_unit(metric, Decimal(share * _ROUNDING))
     if metric == dist_inf and not release.processing.combined:
         ratios = [answer.query.cost_of_all() for answer in {id(a.query): a for a in release.answers}.values()]
@@ -68,12 +68,12 @@ def _shares(release: Release) -> Floats | None:
         one = first.point_scales(np.ones(1, dtype=np.int64))
         assert one is not None
         return np.asarray((one[0] / release.point_scales) ** release.guarantee.power)
-    return first.budget_shares() if release.by is None else None
+    return first.budget_shares() if release.person is None else None
 
 
-def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, by: Labels) -> float:
+def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, person: Labels) -> float:
     """Return the largest sum of shares over a unit."""
-    codes = persons(release, by)
+    codes = persons(release, person)
     if metric == dist_1:
         return float(shares.max())
     if metric.stretch is None:

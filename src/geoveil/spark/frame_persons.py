@@ -57,7 +57,7 @@ class PersonRelease(SparkRelease):
     def certificate(self) -> dict[str, Any]:
         account = super().certificate()
         # As for answers that are written to a file: the column of persons is not one of points.
-        return {**account, "by": None, "file": {**account["file"], "kind": self.answer_kind}}
+        return {**account, "person": None, "file": {**account["file"], "kind": self.answer_kind}}
 
 
 @dataclass(frozen=True)
