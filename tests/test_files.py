@@ -99,10 +99,10 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
         each = loaded.error(0.05, each=True)
         np.testing.assert_allclose(loaded.value["radius_95"], each[loaded.value["user"]], rtol=1e-9)
         assert (loaded.value["rho"] == 5e-5).all()
-    inside = gv.clamp(loaded, shapely.box(-122.6, 37.6, -122.3, 37.9))
+    inside = loaded.clamp(shapely.box(-122.6, 37.6, -122.3, 37.9))
     assert inside.value.geometry.within(shapely.box(-122.61, 37.59, -122.29, 37.91)).all()
     times = np.arange(loaded.n) * 60.0
-    assert gv.smooth(loaded, times=times, motion="car").guarantee == release.guarantee
+    assert loaded.smooth("car", times=times).guarantee == release.guarantee
 
 
 def test_a_release_that_is_a_file_is_loaded_by_what_follows_it(tmp_path: Path) -> None:
@@ -112,15 +112,15 @@ def test_a_release_that_is_a_file_is_loaded_by_what_follows_it(tmp_path: Path) -
     loaded = gv.load(release.value)
     grid = gv.Grid((-1e4, -1e4, 1e4, 1e4), cell=1000)
     steps: list[Any] = [
-        lambda released: gv.smooth(released, times=np.arange(60), motion="car").value.geometry,
-        lambda released: gv.clamp(released, shapely.box(-123, 37, -122, 38)).value.geometry,
-        lambda released: gv.remap(released, grid).value.geometry,
+        lambda released: released.smooth("car", times=np.arange(60)).value.geometry,
+        lambda released: released.clamp(shapely.box(-123, 37, -122, 38)).value.geometry,
+        lambda released: released.remap(grid).value.geometry,
     ]
     for step in steps:
         assert step(release).geom_equals(step(loaded)).all()
-    heat = gv.density(release, grid).value
+    heat = release.density(grid).value
     assert heat.sum() > 0
-    assert (heat == gv.density(loaded, grid).value).all()
+    assert (heat == loaded.density(grid).value).all()
 
 
 @EVERY_FORMAT

@@ -388,7 +388,7 @@ def test_certificates_must_say_what_the_ledger_says(tmp_path: Path) -> None:
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
     account = session.center(rho="1e-3").certificate()
     pure = session.mean(epsilon="0.01").certificate()
-    smoothed = gv.smooth(session.points(rho="1e-3"), times=np.arange(30) * 60.0, motion="car").certificate()
+    smoothed = session.points(rho="1e-3").smooth("car", times=np.arange(30) * 60.0).certificate()
     assert ledger.verify([account, pure, smoothed]) == 7
     for edited in (
         {**account, "rho": "0.0000001"},

@@ -16,7 +16,6 @@ from geoveil.arithmetic import steady
 from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
 from geoveil.geo.areas import Area, AreaLike, Floats, area_of
-from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import (
@@ -48,6 +47,7 @@ from geoveil.queries import (
     UserFunction,
     best_hull,
 )
+from geoveil.release.kinds import kind_of
 from geoveil.wording import guarantee_line, protected
 from geoveil.words import metres
 
@@ -206,7 +206,7 @@ def plan(
             bound = query.error(beta, each=each)
         except NoErrorBound:
             bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
-        return bound if stated is None else ground_error(query, bound, stated, planned=True)
+        return bound if stated is None else kind_of(query).ground_error(query, bound, stated, planned=True)
 
     if error is None:
         promised = promise(hide, rho, epsilon, stated_metric)

@@ -413,8 +413,8 @@ def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
         assert release.value.columns.name is None
         assert release.value.flags.allows_duplicate_labels
         assert "secret" not in vars(release.value)
-    smoothed = gv.smooth(ask("points", x, person="who"), times=np.arange(7), motion="taxi")
-    for each in (smoothed, gv.clamp(smoothed, shapely.box(*ORIGIN - 1e4, *ORIGIN + 1e4))):
+    smoothed = ask("points", x, person="who").smooth("taxi", times=np.arange(7))
+    for each in (smoothed, smoothed.clamp(shapely.box(*ORIGIN - 1e4, *ORIGIN + 1e4))):
         assert_nothing_is_held(each, coords=TRUE)
         assert each.value.attrs == {}
 

@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 import geoveil as gv
 from geoveil.certificates import checked_signature, signatures, signed
-from geoveil.certificates.canonical import canonical
+from geoveil.certificates.certificate import read_certificate, strict_json
+from geoveil.certificates.signatures import canonical
 from geoveil.certificates.signing_keys import PassphraseNeeded, trusted_keys
-from geoveil.certificates.validity import read_certificate, strict_json
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from tests.formats import BAY, people
 

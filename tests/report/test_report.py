@@ -19,7 +19,7 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
-from geoveil.facts import Exactness
+from geoveil.facts import Processing
 from geoveil.geo.distortion import earth
 from geoveil.protection import TABLE
 from geoveil.release import map_cells
@@ -154,7 +154,7 @@ def test_data_is_text_wherever_it_stands() -> None:
     layers = (Layer(ODD, places, "marks", "public", texts=(ODD,)), Layer(ODD, places, "points", "released", radius=9))
     balance = Balance(ODD, "rho", Decimal(1), Decimal("0.5"), Decimal("0.5"))
     certificate = {**release.certificate(), "crs": ODD, "id": ODD}
-    facts = replace(release.facts(), query=ODD, processed=(ODD,), exactness=Exactness(ODD, 0, 0))
+    facts = replace(release.facts(), query=ODD, processing=Processing((ODD,)), inexact=ODD)
     text = page(Report(ODD, layers, facts, certificate, (balance,), (ODD,)))
     outline = Outline(text)
     assert not outline.open
@@ -392,7 +392,7 @@ def test_a_question_about_a_place_shows_the_place(question: str, more: dict[str,
 def test_smoothed_and_line_shaped_releases() -> None:
     """Smoothed tracks have a band of the error to expect, as no theorem bounds it; rows that are lines are lines."""
     frame = trips(40, by=["ann"] * 40)
-    smoothed = gv.smooth(ask("points", person="user", x=frame), times=np.arange(40.0) * 60, motion="taxi")
+    smoothed = ask("points", person="user", x=frame).smooth("taxi", times=np.arange(40.0) * 60)
     [layer] = smoothed.layers()
     assert (layer.name, layer.kind, layer.radius) == ("released track", "lines", None)
     assert layer.expected == smoothed.expected_error()
@@ -415,7 +415,7 @@ def test_smoothed_and_line_shaped_releases() -> None:
 def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that can be seen are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask("points", x=trips(5000), person="user", rho=1e-5)
-    heat = gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
+    heat = release.density(gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
     [layer] = heat.layers()
     assert layer.values is not None
     assert layer.values.sum() == pytest.approx(heat.value[heat.value >= 0.01 * heat.value.max()].sum())

@@ -89,7 +89,7 @@ def _told(path: Path) -> dict[str, Any]:
     assert verified, verified
     account = verified.certificate
     assert account is not None
-    same = ("query", "notion", "rho", "epsilon", "metric", "n", "persons", "method", "person", "times", "where", "outside")
+    same = "query notion rho epsilon metric n persons method person times where outside".split()
     return {name: account[name] for name in same if name in account}
 
 

@@ -18,6 +18,7 @@ from geoveil.words import counted, hidden
 
 if TYPE_CHECKING:
     from geoveil import Ledger
+    from geoveil.certificates import Certificate
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
@@ -241,7 +242,7 @@ def _like(ledger: Ledger, subject: str, budget: Budget) -> Budget:
     return Budget(budget.guarantee.under_unit(metric)) if budget.guarantee.metric.name == "inf" else budget
 
 
-def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
+def certificates_in(paths: Sequence[str]) -> list[Certificate]:
     """Return the certificates in files."""
     from geoveil.certificates import read_certificate
 

@@ -83,7 +83,7 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
         )
         release = taxis.points(to=target, rho=_RHO, overwrite=True)
     with terminal.waiting("Smoothing"):
-        tracks = gv.smooth(gv.load(target), times="time", motion="taxi")
+        tracks = gv.load(target).smooth("taxi", times="time")
         tracks.to_file(smooth, overwrite=True)
     with terminal.waiting("Asking"), gv.Locations(source, area=bay).session(rho=1e-3) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)

@@ -15,6 +15,7 @@ from geoveil.words import metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, Release
+    from geoveil.certificates import Certificate
     from geoveil.cli.file_questions import Foreseen
     from geoveil.privacy import Guarantee
     from geoveil.report import Balance, Layer
@@ -208,7 +209,7 @@ def report(
     truth: tuple[Path, dict[str, Any]] | None = None,
     balances: Sequence[Balance] = (),
     whole: Release | None = None,
-    more: dict[str, Any] | None = None,
+    more: Certificate | None = None,
     remarks: Sequence[str] = (),
 ) -> None:
     """Draw a report, if one was asked for.
@@ -226,7 +227,8 @@ def report(
             # The true locations are drawn first, below the released ones.
             drawn.insert(0, truth_of(*truth, releases[0]))
         told = whole or releases[0]
-        account = {**told.certificate(), **(more or {})}
+        account = told.certificate()
+        account.update(more or {})
         whole_report = Report(
             title,
             tuple(drawn),

@@ -12,7 +12,6 @@ from geoveil._types import Labels, Times
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.geo.point_times import point_times
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum
-from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
     from geoveil.release.release import Release
@@ -73,7 +72,7 @@ def _shares(release: Release) -> Floats | None:
 
 def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, person: Labels) -> float:
     """Return the largest sum of shares over a unit."""
-    codes = persons(release, person)
+    codes = release._person_index(person)
     if metric == dist_1:
         return float(shares.max())
     if metric.stretch is None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
+from geoveil.certificates import Certificate
 from geoveil.errors import InvalidParameter
 from geoveil.facts import Facts
 from geoveil.privacy import Guarantee
@@ -65,7 +64,7 @@ class Report:
         The layers of the map, the first at the bottom.
     facts : Facts
         The facts of the release, from `Release.facts`. The page and the figure put them into words.
-    certificate : mapping
+    certificate : Certificate
         The certificate of the release, from `Release.certificate`, which the page shows in full.
     balances : tuple of Balance
         The accounts that were charged; empty if none was. Accounts are named only if the release names the persons.
@@ -80,7 +79,7 @@ class Report:
     title: str
     layers: tuple[Layer, ...]
     facts: Facts
-    certificate: Mapping[str, Any]
+    certificate: Certificate
     balances: tuple[Balance, ...] = field(default=())
     remarks: tuple[str, ...] = field(default=())
     basemap: str | None = None

@@ -213,7 +213,7 @@ def _report(
     title = f"{request.data.name}, released"
     if request.question == "summary":
         whole, different, remarks = combined(releases, request.guarantee)
-        return Report(title, layers, whole.facts(), {**whole.certificate(), **different}, balances, remarks)
+        return Report(title, layers, whole.facts(), whole.certificate() | different, balances, remarks)
     (release,) = releases
     return Report(title, layers, release.facts(), release.certificate(), balances)
 
