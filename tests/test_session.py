@@ -159,7 +159,7 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
     other = ask_in(session_of(data, **{**opened, "label": "april"}), name, rho="1e-3")
     assert other.id != first.id
     assert ledger.spent(subjects[0]) == Decimal("2e-3")
-    entry = first.certificate()["entry"]
+    entry: Any = first.certificate()["entry"]
     assert ledger.verify([first.certificate(), other.certificate()])
     assert entry["number"] == (4 if how == "many" else 2)
 
@@ -386,7 +386,7 @@ def test_certificates_must_say_what_the_ledger_says(tmp_path: Path) -> None:
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1")
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
-    account = session.center(rho="1e-3").certificate()
+    account: Any = session.center(rho="1e-3").certificate()
     pure = session.mean(epsilon="0.01").certificate()
     smoothed = session.points(rho="1e-3").smooth("car", times=np.arange(30) * 60.0).certificate()
     assert ledger.verify([account, pure, smoothed]) == 7

@@ -323,7 +323,7 @@ def test_what_cannot_be_mapped_is_refused() -> None:
             release.density(GRID)
     for other in (x, raw, inside):
         with pytest.raises(InvalidData):
-            raw.density(GRID, others=[other])
+            raw.density(GRID, others=[other])  # type: ignore[list-item]
     with pytest.raises(InvalidParameter, match="grid"):
         raw.density("250 m")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="person = "):

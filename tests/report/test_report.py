@@ -18,6 +18,7 @@ import pytest
 import shapely
 
 import geoveil as gv
+from geoveil.certificates import Certificate
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.distortion import earth
@@ -153,7 +154,7 @@ def test_data_is_text_wherever_it_stands() -> None:
     places = np.array([FERRY])
     layers = (Layer(ODD, places, "marks", "public", texts=(ODD,)), Layer(ODD, places, "points", "released", radius=9))
     balance = Balance(ODD, "rho", Decimal(1), Decimal("0.5"), Decimal("0.5"))
-    certificate = {**release.certificate(), "crs": ODD, "id": ODD}
+    certificate: Certificate = {**release.certificate(), "crs": ODD, "id": ODD}
     facts = replace(release.facts(), query=ODD, processing=Processing((ODD,)), inexact=ODD)
     text = page(Report(ODD, layers, facts, certificate, (balance,), (ODD,)))
     outline = Outline(text)

@@ -54,7 +54,7 @@ class Answered(Card, Provenance):
     point_scales: Floats | None = field(kw_only=True, default=None)
     plane: Plane | None = field(kw_only=True, default=None)
     pairs: Pairs = field(kw_only=True, default=())
-    person: pd.Index | None = field(kw_only=True, default=None)
+    person: pd.Index = field(kw_only=True, default=None)
     entry: Entry | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
