@@ -24,7 +24,7 @@ from geoveil.facts import Processing
 from geoveil.geo.distortion import earth
 from geoveil.protection import TABLE
 from geoveil.release import map_cells
-from geoveil.report import Balance, Layer, Report, write
+from geoveil.report import Balance, Layer, Report
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
 from geoveil.report.composing import compose
@@ -373,13 +373,13 @@ def test_a_length_has_no_place(question: str, tmp_path: Path) -> None:
     """A length has no layers: its page has no map and says so, and there is no figure of it."""
     release = ask(question)
     assert release.layers() == ()
-    write(tmp_path / "out.html", report_of(release))
+    report_of(release).save(tmp_path / "out.html")
     text = (tmp_path / "out.html").read_text()
     assert "no location on a map" in text
     assert "<polyline" in text
     assert 'class="frame"' not in text
     with pytest.raises(InvalidData, match=r"\.html"):
-        write(tmp_path / "out.png", report_of(release))
+        report_of(release).save(tmp_path / "out.png")
 
 
 @pytest.mark.parametrize(("question", "more"), [("distance", {}), ("first_within", {"radius": 500})])
@@ -487,7 +487,7 @@ def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytes
     """A figure without matplotlib is refused with what to install; nothing is left behind."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(InvalidParameter, match=re.escape("pip install 'geoveil[plot]'")):
-        write(tmp_path / "out.png", report_of(ask("center")))
+        report_of(ask("center")).save(tmp_path / "out.png")
     assert not list(tmp_path.iterdir())
 
 
@@ -495,7 +495,7 @@ def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytes
 def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
     """Only four endings are known, and the error names them."""
     with pytest.raises(InvalidParameter, match=r"\.html, \.png, \.svg or \.pdf"):
-        write(tmp_path / name, report_of(ask("center")))
+        report_of(ask("center")).save(tmp_path / name)
 
 
 @pytest.mark.once
@@ -503,7 +503,7 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
     report = report_of(ask("center"))
     path = tmp_path / "out.html"
-    write(path, report)
+    report.save(path)
     before = path.read_bytes()
 
     def fail(*_: Any) -> str:
@@ -511,11 +511,11 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(page_module, "attacker_curve", fail)
     with pytest.raises(InvalidFile, match="no space left"):
-        write(path, report, overwrite=True)
+        report.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["out.html"]
     with pytest.raises(InvalidFile, match="Create the folder first"):
-        write(tmp_path / "missing" / "out.html", report)
+        report.save(tmp_path / "missing" / "out.html")
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def report(
     drawing = output.drawing
     if not drawing.files:
         return
-    from geoveil.report import Report, write
+    from geoveil.report import Report
 
     with waiting("Drawing the map"):
         drawn = [layer for release in releases for layer in release.layers()]
@@ -240,5 +240,5 @@ def report(
             width=drawing.width,
         )
         for path in drawing.files.values():
-            write(path, whole_report, overwrite=state().overwrite)
+            whole_report.save(path, overwrite=state().overwrite)
     state().released = ", ".join(filter(None, (state().released, *drawing.files.values())))

@@ -146,6 +146,7 @@ def deconvolved(
         raise InvalidData("others", several[1:], "in the plane, in one coordinate system", "Reproject points first.")
     grid = _grid(grid, noisy, _grid_system(first)[1])
     whose, answers = (first.person, first.answers) if len(several) == 1 else _merged(several)
+    step = f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells"
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
         answers=answers,
@@ -154,26 +155,15 @@ def deconvolved(
         person=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
         guarantee=first.guarantee if len(several) == 1 else _joint_guarantee(several),
-        processing=Processing(
-            (f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
-            bounded=False,
-            combined=len(several) > 1,
-        ),
+        processing=Processing((step,), bounded=False, combined=len(several) > 1),
         grid=grid,
     )
 
 
 def _grid(given: object, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
-    """Return the grid that was given, or one that suits released points and their noise.
+    """Return the grid that was given, or one that suits released points in metres and their noise.
 
-    Parameters
-    ----------
-    given : Grid, number, box or None
-        What the user gave, in the system of the map.
-    noisy : sequence of NoisyPoints
-        The released points, in metres.
-    unit : float
-        Metres in a unit of the system.
+    The grid is in a system whose units have `unit` metres.
     """
     if isinstance(given, Grid):
         return given

@@ -92,7 +92,11 @@ class Kind:
 
     def rows(self, release: Answered) -> Frame:
         """Return the released points or answers as rows of a frame, in the coordinate system of the release."""
-        return release.value.reset_index()
+        return self._row(release) if release.person is None else release.value.reset_index()
+
+    def _row(self, release: Answered) -> Frame:
+        """Return an answer that is not about each of several persons as rows of a frame."""
+        raise NotImplementedError
 
     def layers(self, release: Answered, plane: Plane, name: str) -> tuple[Layer, ...]:
         """Return the layers of a map that show the value."""
@@ -123,7 +127,6 @@ class Kind:
         return release._each_person(lambda answer: release._bound(answer, beta, each=each), by_query=same)
 
 
-@dataclass(frozen=True)
 class PointsKind(Kind):
     """A released point for each point of the input."""
 
@@ -168,28 +171,21 @@ class PointsKind(Kind):
         expected = None if release.processing.expected is None else release.expected_error()
         names = () if release.person is None else tuple(map(str, release.person))
         geometries = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
-        if len(release.pairs) > 1:
+        persons, parts, each = whose if names else None, None, len(release.pairs)
+        if each > 1:
             # A line from the origin of each row to its destination.
-            rows = np.repeat(np.arange(len(places) // len(release.pairs)), len(release.pairs))
-            return (Layer(name, places, "lines", "released", rows, radius=radius, expected=expected),)
-        if len(geometries) and (shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING).all():
-            rows = shapely.get_coordinates(geometries, return_index=True)[1]
-            own = rows if len(names) == len(geometries) else None  # a line for each person
-            names = () if own is None else names
-            drawn = Layer(name, places, "lines", "released", rows, radius, persons=own, names=names, expected=expected)
-            return (drawn,)
-        persons = whose if names else None
-        names = () if whose is None else names
-        track = whose is not None and release.is_track
-        if track:
-            one = release.person is None or len(release.person) == 1
-            name = name.replace("released points", "released track" if one else "released tracks")
-        how: Literal["lines", "points"] = "lines" if track else "points"
-        parts = whose if track else None
+            persons, parts = None, np.repeat(np.arange(len(places) // each), each)
+        elif len(geometries) and (shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING).all():
+            parts = shapely.get_coordinates(geometries, return_index=True)[1]
+            persons = parts if len(names) == len(geometries) else None  # a line for each person
+        elif whose is not None and release.is_track:
+            parts = whose
+            name = name.replace("released points", "released tracks" if len(names) > 1 else "released track")
+        names = () if persons is None else names
+        how: Literal["lines", "points"] = "points" if parts is None else "lines"
         return (Layer(name, places, how, "released", parts, radius, persons=persons, names=names, expected=expected),)
 
 
-@dataclass(frozen=True)
 class PlaceKind(Kind):
     """A location, such as a mean."""
 
@@ -211,13 +207,16 @@ class PlaceKind(Kind):
             return pd.DataFrame(places, index=index, columns=_axes(answers.persons.first))
         return geopandas.GeoDataFrame(geometry=shapely.points(places), index=index, crs=form.crs)
 
+    def _row(self, release: Answered) -> Frame:
+        import geopandas
+
+        return geopandas.GeoDataFrame(geometry=_released_places(release))
+
     def rows(self, release: Answered) -> Frame:
         import geopandas
 
-        if release.person is None:
-            return geopandas.GeoDataFrame(geometry=_released_places(release))
         frame = super().rows(release)
-        name = release.person.name
+        name = None if release.person is None else release.person.name
         if hasattr(frame, "geometry") or {"x", "y"} != {*frame} - {name}:
             return frame
         places = geopandas.points_from_xy(frame["x"], frame["y"])
@@ -229,7 +228,6 @@ class PlaceKind(Kind):
         return (_labelled(name, places, labels, _radii(release)),)
 
 
-@dataclass(frozen=True)
 class BoxKind(Kind):
     """A box: its lower and its upper corner."""
 
@@ -258,7 +256,6 @@ class BoxKind(Kind):
         return (_outlines(release, plane, name, boxes),)
 
 
-@dataclass(frozen=True)
 class BodyKind(Kind):
     """A convex body, such as a hull."""
 
@@ -274,11 +271,9 @@ class BodyKind(Kind):
             return geopandas.GeoDataFrame(geometry=bodies, index=index, crs=form.crs)
         return pd.DataFrame({answers.persons.first.name: pd.Series(bodies, index=index, dtype=object)})
 
-    def rows(self, release: Answered) -> Frame:
+    def _row(self, release: Answered) -> Frame:
         import geopandas
 
-        if release.person is not None:
-            return super().rows(release)
         _check_planar(release)
         return geopandas.GeoDataFrame(geometry=[release.value], crs=release.crs)
 
@@ -289,7 +284,6 @@ class BodyKind(Kind):
         return (_outlines(release, plane, name, bodies),)
 
 
-@dataclass(frozen=True)
 class NumberKind(Kind):
     """A number, or several numbers."""
 
@@ -299,16 +293,13 @@ class NumberKind(Kind):
         values = answers.values
         return pd.DataFrame(values, index=index, columns=_number_names(answers.persons.first, values.shape[1]))
 
-    def rows(self, release: Answered) -> Frame:
+    def _row(self, release: Answered) -> Frame:
         import pandas as pd
 
-        if release.person is not None:
-            return super().rows(release)
         numbers = np.ravel(release.value)
         return pd.DataFrame([numbers], columns=_number_names(release.answers[0].query, len(numbers)))
 
 
-@dataclass(frozen=True)
 class LengthKind(NumberKind):
     """A length, whose error on the ground depends on the length that was released."""
 
@@ -331,7 +322,6 @@ class LengthKind(NumberKind):
         return np.asarray(np.maximum(most - length, length - least), dtype=float)
 
 
-@dataclass(frozen=True)
 class VisitKind(Kind):
     """A row of the input, or none: the first that is near a place."""
 
@@ -356,12 +346,12 @@ class VisitKind(Kind):
         """Return rows by their labels, with their locations if these were released."""
         import geopandas
 
-        frame = super().rows(release) if release.person is not None else self._labels(release)
+        frame = super().rows(release)
         if release.coords is None:
             return frame
         return geopandas.GeoDataFrame(frame, geometry=_released_places(release))
 
-    def _labels(self, release: Answered) -> Frame:
+    def _row(self, release: Answered) -> Frame:
         import pandas as pd
 
         return pd.DataFrame({release.query: np.atleast_1d(np.array(release.value, dtype=object))})
@@ -372,7 +362,6 @@ class VisitKind(Kind):
         return float(max(most - radius, radius - least))
 
 
-@dataclass(frozen=True)
 class NeighboursKind(VisitKind):
     """Rows of the input in order: those nearest to a place."""
 
@@ -391,8 +380,8 @@ class NeighboursKind(VisitKind):
         ranked = pd.MultiIndex.from_arrays([index.repeat(k), ranks], names=[index.name, "rank"])
         return pd.DataFrame({answers.persons.first.name: np.asarray(form.labels(np.ravel(values)))}, index=ranked)
 
-    def _labels(self, release: Answered) -> Frame:
-        frame = super()._labels(release)
+    def _row(self, release: Answered) -> Frame:
+        frame = super()._row(release)
         frame.insert(0, "rank", np.arange(1, len(frame) + 1))
         return frame
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import CrsLike
+from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import unwrap_longitudes
 from geoveil.geo.planes import Plane
 from geoveil.postprocess.grid import Grid
@@ -22,35 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["boxes_of", "cells_layer", "cells_of", "flows_layer", "regions_layer"]
 
-Floats = NDArray[np.float64]
 #: The largest number of cells of a heat map within the part that is drawn; those of a finer one are joined.
 _MOST_CELLS = 40_000
 
 
-def boxes_of(grid: Grid) -> Any:
+def boxes_of(grid: Grid) -> NDArray[np.object_]:
     """Return the cells of a grid as polygons, row by row from the south-west."""
     import shapely
 
     y, x = grid.edges
     low, high = np.meshgrid(x[:-1], y[:-1]), np.meshgrid(x[1:], y[1:])
-    return shapely.box(*(corner.ravel() for corner in (*low, *high)))
+    return np.asarray(shapely.box(*(corner.ravel() for corner in (*low, *high))))
 
 
 def cells_of(
-    grid: Grid, numbers: Floats, system: Any, crs: CrsLike, *, name: str = "points"
+    grid: Grid, numbers: Floats, system: CrsLike, crs: CrsLike, *, name: str = "points"
 ) -> geopandas.GeoDataFrame:
     """Return the cells of a grid as polygons with the number in each, row by row from the south-west.
 
-    Parameters
-    ----------
-    grid : Grid
-        The cells, in the units of `system`.
-    numbers : array
-        The number in each cell, of the grid's shape.
-    system, crs : coordinate system
-        The system of the grid, and that of the frame; None if they are unknown.
-    name : str
-        The name of the column of numbers.
+    The grid is in the units of `system`, and the frame in `crs`; None if they are unknown.
     """
     import geopandas
 
@@ -69,16 +61,7 @@ def cells_layer(
     """Return the visible cells of a heat map, joined in blocks if there are too many of them.
 
     Cells with less than 1% of the largest number, or with less than noise alone can give, are left out, so that a map
-    shows where the numbers are and not the whole area.
-
-    Parameters
-    ----------
-    grid, numbers, plane : Grid, array, Plane
-        The cells, the number in each, and the plane of the grid.
-    name, counted : str
-        The name of the layer, and what is counted.
-    noise : float
-        The 95% bound on the noise of every number; 0 if none is known.
+    shows where the numbers are and not the whole area. `noise` is the 95% bound on the noise of every number.
     """
     grid = grid.scaled(plane.grid_system[1])
     joined, together = 1, numbers
@@ -141,28 +124,14 @@ def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, count
     parts, owner = shapely.get_parts(shapes.array, return_index=True)
     coords, ring = shapely.get_coordinates(shapely.get_exterior_ring(parts), return_index=True)
     values = np.asarray(numbers, dtype=float)[owner]
-    how: dict[str, Any] = {"parts": ring, "values": values, "counted": counted, "least": noise}
-    return Layer(name, coords, "grid", "released", overlapping=True, note=_blank_note(values, noise, counted), **how)
+    drawn = Layer(name, coords, "grid", "released", ring, values=values, least=noise, counted=counted)
+    return replace(drawn, overlapping=True, note=_blank_note(values, noise, counted))
 
 
 def flows_layer(
     centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, least: float, most: int
 ) -> tuple[Layer, ...]:
-    """Return the largest flows between different places.
-
-    Parameters
-    ----------
-    centres : GeoSeries
-        The places, in degrees.
-    numbers : array
-        The flows, origins × destinations.
-    name, counted : str
-        The name of the layer, and what is counted.
-    least : float
-        Smaller flows, which may be noise, are not drawn.
-    most : int
-        The largest number of flows that are drawn.
-    """
+    """Return at most the `most` largest flows between different places in degrees, if they are above `least`."""
     import shapely
 
     at = shapely.get_coordinates(centres.array)
@@ -174,5 +143,5 @@ def flows_layer(
     places = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
     parts = np.repeat(np.arange(len(origin)), 2)
     note = f"Flows of up to {least:.2g} {counted}, which may be noise, are not drawn."
-    how: dict[str, Any] = {"parts": parts, "values": apart[origin, destination], "counted": counted, "note": note}
-    return (Layer(name, places, "flows", "released", **how),)
+    values = apart[origin, destination]
+    return (Layer(name, places, "flows", "released", parts, values=values, counted=counted, note=note),)

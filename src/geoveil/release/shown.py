@@ -15,7 +15,7 @@ from geoveil.release.as_file import endings, write_frame, write_release
 from geoveil.release.as_layers import degrees, truth_layer
 from geoveil.release.figures import draw_map
 from geoveil.release.kinds import Frame
-from geoveil.report import Layer, Report, ReportView, Scene, compose, small_map
+from geoveil.report import Layer, Report, Scene, compose, small_map
 from geoveil.wording import paragraphs
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class Shown(Answered):
         title: str | None = None,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
-    ) -> ReportView:
+    ) -> Report:
         """Show the report of the release as an interactive page, in a notebook or in a browser, also offline.
 
         Parameters
@@ -268,7 +268,7 @@ class Shown(Answered):
 
         Returns
         -------
-        ReportView
+        Report
             Shown as a page by a notebook; `save(path)` writes it into a file, `show_in_browser()` opens it.
 
         Examples
@@ -277,7 +277,7 @@ class Shown(Answered):
         >>> view.save(folder / "hull.html").name
         'hull.html'
         """
-        return ReportView(self._report(title, truth, basemap))
+        return self._report(title, truth, basemap)
 
     @steady()
     def report(
@@ -318,7 +318,7 @@ class Shown(Answered):
         >>> path.read_text()[:15]
         '<!DOCTYPE html>'
         """
-        return ReportView(self._report(title, truth, basemap, width)).save(path, overwrite=overwrite)
+        return self._report(title, truth, basemap, width).save(path, overwrite=overwrite)
 
     def _report(
         self,

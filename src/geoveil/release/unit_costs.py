@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil._types import Labels, Times
 from geoveil.errors import IncompatibleGuarantees
+from geoveil.geo.forms import Floats
 from geoveil.geo.point_times import point_times
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum
 
@@ -18,23 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["unit_cost"]
 
-Floats = NDArray[np.float64]
 #: Ratios are computed in doubles: one part in a billion covers their rounding.
 _ROUNDING = 1 + 1e-9
 
 
 def unit_cost(release: Release, metric: Metric, times: Times, person: Labels) -> Guarantee:
-    """Return the guarantee of a release under the metric of another unit.
-
-    Parameters
-    ----------
-    release : Release
-        The release.
-    metric : Metric
-        The metric of the other unit.
-    times, person : optional
-        As for `Release.cost`.
-    """
+    """Return the guarantee of a release under the metric of another unit; see `Release.cost`."""
     guarantee = release.guarantee
     if metric == guarantee.metric:
         return guarantee
