@@ -101,7 +101,7 @@ def test_what_was_charged_is_said_when_something_fails_afterwards(
     assert "0.0004 of ann" in done.err
     assert "Nothing was" not in done.err
     with monkeypatch.context() as patched:
-        patched.setattr("geoveil.report.write", full)
+        patched.setattr("geoveil.report.Report.save", full)
         done = run(*asked, "--report", "map.html")
     assert done.code == 3
     assert "0.0004 of ann" in done.err

@@ -15,6 +15,7 @@ from geoveil.certificates import Certificate
 from geoveil.facts import CrowdNoise, Facts
 from geoveil.geo import Plane
 from geoveil.geo.forms import Floats
+from geoveil.mechanisms import Laplace
 from geoveil.postprocess.grid import Grid
 from geoveil.queries.crowd import CrowdQuery
 from geoveil.release.as_file import RASTERS, write_raster
@@ -45,8 +46,6 @@ class CrowdRelease(Release):
         What the numbers count: "persons", or "visits".
     deviation : float
         The standard deviation of the noise on an unprocessed number.
-    largest, each : float
-        The 95% bounds of the noise on all unprocessed numbers together, and on one.
     slices : tuple of str
         The slices of time, if there are several.
     total : float
@@ -64,8 +63,6 @@ class CrowdRelease(Release):
     noisy: Floats = field(kw_only=True)
     counted: str = field(kw_only=True)
     deviation: float = field(kw_only=True)
-    largest: float = field(kw_only=True)
-    each: float = field(kw_only=True)
     slices: tuple[str, ...] = field(kw_only=True, default=())
     total: float = field(kw_only=True)
 
@@ -116,8 +113,15 @@ class CrowdRelease(Release):
         >>> heat.error(0.05, each=True) < heat.error(0.05) < 5
         True
         """
+        from scipy.special import ndtri
+
         checks.beta(beta)
-        return noise_bound(self.deviation, self.noisy.size, beta, each=each, query=self._crowd_query)
+        count, mechanism = 1 if each else self.noisy.size, self._crowd_query.mechanism
+        if isinstance(mechanism, Laplace):
+            # Laplace noise is drawn together for all numbers. This is the quantile along orthogonal directions, since
+            # the numbers are sums of different numbers of the query.
+            return float(mechanism.largest_error(beta, count)) * self.deviation / mechanism.deviation
+        return float(-self.deviation * ndtri(-np.expm1(np.log1p(-beta) / count) / 2))
 
     def _together(self) -> Floats:
         """Return the processed numbers, summed over all slices."""
@@ -125,40 +129,23 @@ class CrowdRelease(Release):
 
     def _noise_together(self) -> float:
         """Return the 95% bound on the noise of every number of all slices together, which are uncorrelated."""
-        return self.largest * math.sqrt(max(len(self.slices), 1))
+        return self.error() * math.sqrt(max(len(self.slices), 1))
 
     def facts(self, *, every_error: bool = True) -> Facts:
-        replaced = self._crowd_query.zcdp()
-        noise = CrowdNoise(self.counted, self.largest, self.each, self.blur, replaced.rho, replaced.says_nothing)
+        replaced, largest, each = self._crowd_query.zcdp(), self.error(), self.error(each=True)
+        noise = CrowdNoise(self.counted, largest, each, self.blur, replaced.rho, replaced.says_nothing)
         return replace(super().facts(every_error=every_error), noise=noise)
 
     def certificate(self) -> Certificate:
         account = super().certificate()
         account["crowd_noise"] = {
             "counted": self.counted,
-            "noise_95": {"largest": self.largest, "each": self.each},
+            "noise_95": {"largest": self.error(), "each": self.error(each=True)},
             "blur": self.blur,
             "zcdp": self.zcdp,
             "total": self.total,
         }
         return account
-
-
-def noise_bound(deviation: float, count: int, beta: float, *, each: bool, query: CrowdQuery[Any]) -> float:
-    """Return the 1-β quantile of the largest noise on `count` numbers, or of that on one of them.
-
-    Laplace noise is drawn together for all numbers. Then it is the quantile along `count` orthogonal directions, since
-    the numbers are sums of different numbers of the query.
-    """
-    from scipy.special import ndtri
-
-    from geoveil.mechanisms import Laplace
-
-    if isinstance(query.mechanism, Laplace):
-        largest: float = query.mechanism.largest_error(beta, 1 if each else count)
-        return largest * deviation / query.mechanism.deviation
-    tail = beta if each else -np.expm1(np.log1p(-beta) / count)
-    return float(-deviation * ndtri(tail / 2))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
