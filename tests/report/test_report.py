@@ -23,7 +23,7 @@ from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.distortion import earth
 from geoveil.protection import TABLE
-from geoveil.release import map_cells
+from geoveil.release import as_layers
 from geoveil.report import Balance, Layer, Report
 from geoveil.report import page as page_module
 from geoveil.report.charts import attacker_curve, gauges
@@ -431,7 +431,7 @@ def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cells.covers(shapely.Point(*scene.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
     assert limits[0] <= heat.value.max() == pytest.approx(limits[-1], rel=0.05)
     many = len(layer.values)
-    monkeypatch.setattr(map_cells, "_MOST_CELLS", many - 1)
+    monkeypatch.setattr(as_layers, "_MOST_CELLS", many - 1)
     [coarse] = heat.layers()
     assert coarse.values is not None
     assert len(coarse.values) < many

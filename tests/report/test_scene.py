@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.release.map_cells import cells_layer
+from geoveil.release.as_layers import cells_layer
 from geoveil.report import Layer, Report, compose
 from geoveil.report.classes import hexagons, limits_of
 from geoveil.report.composing import DOTS

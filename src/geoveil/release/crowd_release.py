@@ -19,8 +19,8 @@ from geoveil.mechanisms import Laplace
 from geoveil.postprocess.grid import Grid
 from geoveil.queries.crowd import CrowdQuery
 from geoveil.release.as_file import RASTERS, write_raster
+from geoveil.release.as_layers import cells_layer, cells_of, flows_layer, regions_layer
 from geoveil.release.kinds import Frame
-from geoveil.release.map_cells import cells_layer, cells_of, flows_layer, regions_layer
 from geoveil.release.release import Release
 from geoveil.report import Layer
 

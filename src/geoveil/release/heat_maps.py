@@ -23,8 +23,8 @@ from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.kernels import Noise, NoisyPoints
 from geoveil.privacy import Guarantee, total
 from geoveil.queries import Answer
+from geoveil.release.as_layers import cells_layer, cells_of
 from geoveil.release.kinds import KINDS, Frame, Kind
-from geoveil.release.map_cells import cells_layer, cells_of
 from geoveil.release.release import Prior, Release
 from geoveil.report import Layer
 from geoveil.words import counted

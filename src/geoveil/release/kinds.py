@@ -54,6 +54,8 @@ class Kind:
         Whether values are positions of rows of the input.
     movable : bool
         Whether released coordinates can be replaced by others, as clamping does.
+    known_error : bool
+        Whether the error bound is known before the answer is.
     raster : bool
         Whether it can be written as a GeoTIFF.
     items : str
@@ -69,6 +71,7 @@ class Kind:
     of_points: bool = False
     of_rows: bool = False
     movable: bool = False
+    known_error: bool = False
     raster: bool = False
     items: str = "point"
     title: str = ""
@@ -406,8 +409,8 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         PointsKind("points", {**_MARKS, "markersize": 6, "alpha": 0.7}, of_points=True, movable=True),
-        PlaceKind("place", _MARKS, movable=True),
-        BoxKind("box", _AREAS),
+        PlaceKind("place", _MARKS, movable=True, known_error=True),
+        BoxKind("box", _AREAS, known_error=True),
         BodyKind("body", _AREAS),
         NumberKind("value"),
         LengthKind("length"),

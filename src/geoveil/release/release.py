@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 from uuid import uuid4
 
@@ -13,18 +14,17 @@ from numpy.typing import ArrayLike
 
 from geoveil._types import Labels, Region, Times
 from geoveil.arithmetic import steady
-from geoveil.errors import InvalidData, InvalidParameter
+from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter
 from geoveil.facts import SMOOTHED
 from geoveil.geo.forms import Floats, Form
-from geoveil.geo.point_times import point_seconds
+from geoveil.geo.point_times import point_seconds, point_times
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
-from geoveil.privacy import Guarantee, dist_inf, protected_metric
+from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum, protected_metric
 from geoveil.release.shown import Shown
-from geoveil.release.unit_costs import unit_cost
 
 if TYPE_CHECKING:
     import geopandas
@@ -36,6 +36,8 @@ __all__ = ["Prior", "Release"]
 #: Where true points can be: cells of a grid, single places, or a heat map.
 Prior: TypeAlias = Union[Grid, "ArrayLike", "geopandas.GeoSeries", "geopandas.GeoDataFrame", "HeatMap"]
 
+#: Ratios are computed in doubles: one part in a billion covers their rounding.
+_ROUNDING = 1 + 1e-9
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
@@ -106,7 +108,7 @@ class Release(Shown):
         >>> round(float(release.cost().rho), 6), release.cost("1 hour", times=hours).metric
         (0.000192, dist_[1 hour])
         """
-        return unit_cost(self, protected_metric(protect) or dist_inf, times, person)
+        return _unit_cost(self, protected_metric(protect) or dist_inf, times, person)
 
     @steady()
     def smooth(self, motion: str | Motion | None = None, *, times: Times = None, person: Labels = None) -> Release:
@@ -344,3 +346,51 @@ class Release(Shown):
         )
         value = self.kind.moved(self, coords, form)
         return replace(self, value=value, coords=coords, processing=processing, id=uuid4().hex)
+
+
+def _unit_cost(release: Release, metric: Metric, times: Times, person: Labels) -> Guarantee:
+    """Return the guarantee of a release under the metric of another unit; see `Release.cost`."""
+    guarantee = release.guarantee
+    if metric == guarantee.metric:
+        return guarantee
+    if release.query == "points":
+        # The noise and the time of each point of a file are in the file.
+        release = release.in_memory()
+    shares = _shares(release)
+    if shares is not None:
+        share = _largest_sum(release, shares, metric, times, person)
+        return guarantee.under_unit(metric, Decimal(share * _ROUNDING))
+    if metric == dist_inf and not release.processing.combined:
+        ratios = [answer.query.cost_of_all() for answer in {id(a.query): a for a in release.answers}.values()]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if len(known) == len(ratios):
+            return guarantee.under_unit(metric, Decimal(max(known) ** guarantee.power * _ROUNDING))
+    if guarantee.metric.is_at_most(metric):
+        return guarantee.under_unit(metric)
+    raise IncompatibleGuarantees(
+        f"What {release.query} under {guarantee.metric} costs under {metric} is not known.",
+        "Ask the question with that unit.",
+    )
+
+
+def _shares(release: Release) -> Floats | None:
+    """Return for each point the share of its person's budget that released it; None if it is not known."""
+    if release.query != "points" or release.processing.combined:
+        return None
+    first = release.answers[0].query
+    if release.point_scales is not None:
+        one = first.point_scales(np.ones(1, dtype=np.int64))
+        assert one is not None
+        return np.asarray((one[0] / release.point_scales) ** release.guarantee.power)
+    return first.budget_shares() if release.person is None else None
+
+
+def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, person: Labels) -> float:
+    """Return the largest sum of shares over a unit."""
+    codes = release._person_index(person)
+    if metric == dist_1:
+        return float(shares.max())
+    if metric.stretch is None:
+        return float(np.bincount(codes, shares).max())
+    moments = point_times(release.form, times).for_units(metric.stretch)
+    return largest_stretch_sum(shares, moments, metric.stretch, codes)

@@ -28,6 +28,7 @@ from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.formats import Batch
 from geoveil.noise import Source
 from geoveil.queries import UnitSizes
+from geoveil.release.kinds import kind_of
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import FrameColumns, first_rows
 from geoveil.spark.frame_points import FramePoints, SparkRelease, collected, column
@@ -324,7 +325,7 @@ class FramePersons(FramePoints):
 
     def made(self, **facts: Any) -> PersonRelease:
         # The error of a hull or a length depends on what was released: each row states its own.
-        processing = Processing(bounded=self.persons.first.kind in ("place", "box"))
+        processing = Processing(bounded=kind_of(self.persons.first).known_error)
         assert self.destination is not None
         where = self.destination.address
         return PersonRelease(None, path=where, processing=processing, **facts)
