@@ -259,12 +259,8 @@ class Shown(Answered):
 
         Parameters
         ----------
-        title : str, optional
-            The heading of the page; by default the question.
-        truth : GeoSeries or GeoDataFrame, optional
-            True locations to draw as well. Such a page says that it must not be shared.
-        basemap : str or Path, optional
-            The user's own base map, as for `report`.
+        title, truth, basemap : optional
+            As for `report`.
 
         Returns
         -------
