@@ -1,4 +1,4 @@
-"""Heat maps of people who checked in around New York: L1 error against the true map, beside `gv.density`.
+"""Heat maps of people who checked in around New York: L1 error against the true map, beside `release.density`.
 
     .venv/3.11/bin/python benchmarks/crowd_maps.py [DRAWS]
 
@@ -43,7 +43,7 @@ def main() -> None:
     sizes = np.bincount(person)
     weights, persons = 1 / sizes[person], len(sizes)
     print(f"{len(x):,} check-ins of {persons:,} persons\n")
-    print("| ρ | cells | target | `heatmap` | unprocessed | `gv.density` of released points |")
+    print("| ρ | cells | target | `heatmap` | unprocessed | `release.density` of released points |")
     print("|---|---|---|---|---|---|")
     for rho, targets in _TARGETS.items():
         released = gv.Locations(x, person=person, rng=np.random.default_rng(7)).points(rho=rho)
@@ -58,7 +58,7 @@ def main() -> None:
                 heat = gv.Locations(x, person=person, rng=np.random.default_rng(seed)).heatmap(grid, rho=rho)
                 errors.append([np.abs(each - truth).sum() / persons for each in (heat.value, heat.noisy)])
             sharp, noisy = np.mean(errors, axis=0)
-            other = gv.density(released, grid, person=person).value
+            other = released.density(grid, person=person).value
             other = other * (persons / max(other.sum(), 1e-9))
             plain = np.abs(other - truth).sum() / persons
             print(f"| {rho:g} | {cell:g} m | {target} | {sharp:.3f} | {noisy:.3f} | {plain:.3f} |", flush=True)

@@ -18,7 +18,7 @@ import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
 import geoveil as gv
-from geoveil.report import Layer, Report, write
+from geoveil.report import Layer, Report
 from tests.report.chromium import ARGUMENTS, CHROMIUM, SETTLED
 from tests.report.ten_places import PLACES, release_at
 
@@ -49,7 +49,7 @@ def million() -> Report:
 def row(browser: Browser, name: str, path: Path, report: Any) -> None:
     """Write a page and print its size, the seconds to write it, and those to draw it."""
     start = time.perf_counter()
-    write(path, report)
+    report.save(path)
     written = time.perf_counter() - start
     print(
         f"| {name} | {path.stat().st_size / 1000:,.0f} kB | {written:.1f} s | {drawn(browser, path):.2f} s |",
@@ -84,7 +84,7 @@ def main() -> None:
         for number, place in enumerate(PLACES, 1):
             print(f"{number:02} {place.name}", file=sys.stderr)
             path = (folder or Path(scratch)) / f"{number:02}.html"
-            report = release_at(place).explore(title=f"Map {number}").report
+            report = release_at(place).explore(title=f"Map {number}")
             row(browser, place.name.replace("-", " "), path, report)
             if folder is not None:
                 pictures(browser, folder, number, place)

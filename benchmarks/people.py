@@ -104,7 +104,7 @@ def main() -> None:
     each()  # imports
     alone = seconds(each) / ALONE
     released = gv.Locations(x, person=who).points(rho=n / (2 * SIGMA**2))
-    whole = seconds(lambda: gv.smooth(released, times=times, motion="taxi", person=who))
+    whole = seconds(lambda: released.smooth("taxi", times=times, person=who))
     line("`smooth`", whole, alone, persons)
 
 

@@ -36,7 +36,7 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
         for name in taxis:
             true = trajectory(name)
             raw = gv.Locations(true, rng=rng).points(rho=rho)
-            smooth = gv.smooth(raw, times=seconds(name), motion="taxi")
+            smooth = raw.smooth("taxi", times=seconds(name))
             error = rms(smooth.value - true)
             parts = rms(raw.value - true), rms(raw.value.mean(axis=0) - true)
             ratios.append((error / parts[0], error / parts[1], smooth.expected_error() / error))
@@ -58,7 +58,7 @@ def maps(fixes: Floats, rng: np.random.Generator) -> None:
                 truth = grid.count(x)
                 raw = gv.Locations(x, person=np.arange(len(x)), rng=rng).points(**budget)  # type: ignore[arg-type]
                 start = time.perf_counter()
-                found = gv.density(raw, grid)
+                found = raw.density(grid)
                 took = time.perf_counter() - start
                 ratio = np.abs(found.value - truth).sum() / np.abs(grid.count(raw.value) - truth).sum()
                 title = f"{cell:g} m cells, {len(x)} points, {noise}"
@@ -85,7 +85,7 @@ def places(fixes: Floats, others: Floats, rng: np.random.Generator) -> None:
         row = []
         for x in (drawn, real):
             raw = gv.Locations(x, person=np.arange(len(x)), rng=rng).points(rho=1 / (2 * scale**2))
-            moved = gv.remap(raw, grid, weights=weights)
+            moved = raw.remap(grid, weights=weights)
             row.append((rms(moved.value - x) / rms(raw.value - x), moved.expected_error() / rms(moved.value - x)))
         (ratio, expected), (other, _) = row
         print(f"| σ = {scale:g} m | {met(ratio, 0.8)} | {expected:.2f} | {other:.3f} |", flush=True)

@@ -49,7 +49,7 @@ def smoothed(path: Path) -> None:
     """Load a released file, smooth its tracks and write them, as `geoveil smooth` does."""
     import geoveil as gv
 
-    gv.smooth(gv.load(path), times="time", motion="taxi").to_file(path.with_name("smoothed.csv"))
+    gv.load(path).smooth("taxi", times="time").to_file(path.with_name("smoothed.csv"))
 
 
 def drawn(path: Path) -> None:

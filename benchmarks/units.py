@@ -40,10 +40,10 @@ def trajectories(taxis: list[str], rng: np.random.Generator) -> None:
     for name in taxis:
         true, times = trajectory(name), seconds(name)
         whole = gv.Locations(true, rng=rng).points(rho=RHO)
-        smooth = gv.smooth(whole, times=times, motion="taxi")
+        smooth = whole.smooth("taxi", times=times)
         for unit in UNITS:
             raw = gv.Locations(true, protect=unit, times=times, rng=rng).points(rho=RHO)
-            found = gv.smooth(raw, times=times, motion="taxi")
+            found = raw.smooth("taxi", times=times)
             # The noise of all points alike, as the largest unit needs it.
             assert raw.point_scales is not None
             alike = raw.point_scales.max() / np.sqrt(np.square(raw.point_scales).mean())

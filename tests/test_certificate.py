@@ -29,7 +29,7 @@ RELEASES: dict[str, Any] = {
     ),
     "function": lambda: gv.Locations(X).answer(lambda x: x[0, 0], lipschitz=1, rho=1e-4),
     "experiment": lambda: gv.Locations(X, rng=np.random.default_rng(1)).center(rho=1e-4),
-    "smoothed": lambda: gv.smooth(gv.Locations(X).points(rho=1e-4), times=np.arange(40) * 60.0, motion="car"),
+    "smoothed": lambda: gv.Locations(X).points(rho=1e-4).smooth("car", times=np.arange(40) * 60.0),
 }
 
 

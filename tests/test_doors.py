@@ -147,8 +147,8 @@ def told(release: gv.Release) -> dict[str, Any]:
     return {
         "value": plain(value),
         "guarantee": release.guarantee,
-        "error": np.asarray(release.error(0.05)).tolist() if release.kind not in ("regions", "flows") else None,
-        "persons": None if release.by is None else release.by.tolist(),
+        "error": np.asarray(release.error(0.05)).tolist() if release.kind.name not in ("regions", "flows") else None,
+        "persons": None if release.person is None else release.person.tolist(),
         "removed": release.removed,
         **certificate,
     }

@@ -78,7 +78,7 @@ def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
     structure = {"trips.gpx": {"kind", "track", "segment"}, "cabs": {"occupied"}}.get(name, set())
     assert set(after.columns) == {told["person"], "time", "geometry"} | added | structure
     assert release.n == 60
-    assert len(release.by) == 3
+    assert len(release.person) == 3
 
 
 @pytest.mark.slow
@@ -93,16 +93,16 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
     assert loaded.guarantee == release.guarantee
     assert loaded.id == release.id
     assert loaded.exact
-    assert loaded.by.tolist() == release.by.tolist()
+    assert loaded.person.tolist() == release.person.tolist()
     assert loaded.error(0.05).tolist() == release.error(0.05).tolist()
     if "radius_95" in loaded.value:
         each = loaded.error(0.05, each=True)
         np.testing.assert_allclose(loaded.value["radius_95"], each[loaded.value["user"]], rtol=1e-9)
         assert (loaded.value["rho"] == 5e-5).all()
-    inside = gv.clamp(loaded, shapely.box(-122.6, 37.6, -122.3, 37.9))
+    inside = loaded.clamp(shapely.box(-122.6, 37.6, -122.3, 37.9))
     assert inside.value.geometry.within(shapely.box(-122.61, 37.59, -122.29, 37.91)).all()
     times = np.arange(loaded.n) * 60.0
-    assert gv.smooth(loaded, times=times, motion="car").guarantee == release.guarantee
+    assert loaded.smooth("car", times=times).guarantee == release.guarantee
 
 
 def test_a_release_that_is_a_file_is_loaded_by_what_follows_it(tmp_path: Path) -> None:
@@ -112,15 +112,15 @@ def test_a_release_that_is_a_file_is_loaded_by_what_follows_it(tmp_path: Path) -
     loaded = gv.load(release.value)
     grid = gv.Grid((-1e4, -1e4, 1e4, 1e4), cell=1000)
     steps: list[Any] = [
-        lambda released: gv.smooth(released, times=np.arange(60), motion="car").value.geometry,
-        lambda released: gv.clamp(released, shapely.box(-123, 37, -122, 38)).value.geometry,
-        lambda released: gv.remap(released, grid).value.geometry,
+        lambda released: released.smooth("car", times=np.arange(60)).value.geometry,
+        lambda released: released.clamp(shapely.box(-123, 37, -122, 38)).value.geometry,
+        lambda released: released.remap(grid).value.geometry,
     ]
     for step in steps:
         assert step(release).geom_equals(step(loaded)).all()
-    heat = gv.density(release, grid).value
+    heat = release.density(grid).value
     assert heat.sum() > 0
-    assert (heat == gv.density(loaded, grid).value).all()
+    assert (heat == loaded.density(grid).value).all()
 
 
 @EVERY_FORMAT
@@ -211,7 +211,7 @@ def test_lines_are_released_vertex_by_vertex(name: str, tmp_path: Path) -> None:
     path, told = make(name, tmp_path, frame)
     release = release_of("points", path, to=released(tmp_path, name), rho=FINE, **told)
     assert release.n == 60
-    sizes = {label: answer.query.n for label, answer in zip(release.by, release.answers, strict=True)}
+    sizes = {label: answer.query.n for label, answer in zip(release.person, release.answers, strict=True)}
     assert sizes == {"a": 50, "b": 10}
     after = gv.Locations(release.value).frame()
     assert [g.geom_type for g in after.geometry] == ["LineString", "MultiPoint", "LineString"]
@@ -707,7 +707,7 @@ def test_tables_of_all_kinds(tmp_path: Path) -> None:
         path = write(tmp_path / name, content)
         target = tmp_path / f"out-{name}"
         release = release_of("points", path, to=target, **{"person": "user", "rho": 1e-4, "area": BAY, **more})
-        assert gv.load(target).by.tolist() == release.by.tolist()
+        assert gv.load(target).person.tolist() == release.person.tolist()
         assert target.read_bytes().count("\ufeff".encode(more.get("encoding", "utf-8").replace("16", "16-le"))) <= 1
 
 
@@ -939,7 +939,7 @@ def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     assert not (before[:, :2] == after[:, :2]).any()
     away = shapely.distance(*(shapely.points(t[:, 1], t[:, 0]) for t in (before, after)))
     assert 0.05 < np.median(away) < 0.5  # 15 km
-    assert len(release.by) == len(list(source.glob("new_*.txt")))
+    assert len(release.person) == len(list(source.glob("new_*.txt")))
 
 
 def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:

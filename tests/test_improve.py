@@ -45,7 +45,7 @@ def off(value: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
 def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
     """The smoothed release is closer to the truth, promises the same, and claims no theorem."""
     raw = released()
-    smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
+    smoothed = raw.smooth("taxi", times=TIMES)
     assert off(smoothed.value) < 0.6 * off(raw.value)
     assert smoothed.guarantee == raw.guarantee
     assert smoothed.id != raw.id
@@ -63,13 +63,13 @@ def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
 def test_smoothing_takes_times_in_any_order_and_kind() -> None:
     """Datetimes and shuffled rows give the same places as sorted seconds."""
     raw = released()
-    expected = gv.smooth(raw, times=TIMES, motion="car").value
+    expected = raw.smooth("car", times=TIMES).value
     stamps = pd.Timestamp("2026-01-01") + pd.to_timedelta(TIMES, unit="s")
-    np.testing.assert_allclose(gv.smooth(raw, times=stamps, motion="car").value, expected, atol=1e-3)
+    np.testing.assert_allclose(raw.smooth("car", times=stamps).value, expected, atol=1e-3)
     order = np.random.default_rng(2).permutation(300)
     shuffled = gv.Locations(TRACK[order], rng=np.random.default_rng(3)).points(rho=1e-3)
     back = np.argsort(order)
-    straight = gv.smooth(shuffled, times=TIMES[order], motion="car").value[back]
+    straight = shuffled.smooth("car", times=TIMES[order]).value[back]
     assert off(straight) < 0.6 * off(shuffled.value[back])
 
 
@@ -77,7 +77,7 @@ def test_frames_stay_frames() -> None:
     """A smoothed or clamped frame keeps its index, its system and its geometry's name."""
     frame = geopandas.GeoDataFrame(geometry=shapely.points(TRACK + UTM), crs=32610, index=np.arange(300) + 7)
     raw = released(frame)
-    for done in (gv.smooth(raw, times=TIMES, motion="taxi"), gv.clamp(raw, shapely.box(*UTM - 100, *UTM + 100))):
+    for done in (raw.smooth("taxi", times=TIMES), raw.clamp(shapely.box(*UTM - 100, *UTM + 100))):
         assert done.value.index.equals(frame.index)
         assert done.value.crs == frame.crs
         assert done.coords is not None
@@ -90,14 +90,14 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
     raw = released()
     for release in (gv.Locations(TRACK).mean(rho=1), gv.Locations(TRACK).points(epsilon=1)):
         with pytest.raises(InvalidData, match="Gaussian"):
-            gv.smooth(release, times=TIMES, motion="taxi")
+            release.smooth("taxi", times=TIMES)
     for times in (TIMES[:-1], np.full(300, np.nan), ["a"] * 300):
         with pytest.raises(InvalidParameter, match="times"):
-            gv.smooth(raw, times=times, motion="taxi")
+            raw.smooth("taxi", times=times)
     with pytest.raises(InvalidParameter, match=r"motion = None: must be how people move: 'car', .*motion=\"walking\""):
-        gv.smooth(raw, times=TIMES)
+        raw.smooth(times=TIMES)
     with pytest.raises(InvalidParameter, match="motion"):
-        gv.smooth(raw, times=TIMES, motion="swimming")
+        raw.smooth("swimming", times=TIMES)
 
 
 PERSONS = np.array(["short"] * 20 + ["long"] * 230 + ["one"] + ["short"] * 49)
@@ -107,9 +107,9 @@ PERSONS = np.array(["short"] * 20 + ["long"] * 230 + ["one"] + ["short"] * 49)
 def test_each_person_is_smoothed_alone() -> None:
     """Persons' points come out as if each had been released and smoothed alone, with their own noise."""
     raw = gv.Locations(TRACK, person=PERSONS, rng=np.random.default_rng(1)).points(rho=1e-3)
-    smoothed = gv.smooth(raw, times=TIMES, motion="taxi", person=PERSONS)
+    smoothed = raw.smooth("taxi", times=TIMES, person=PERSONS)
     squares = 0.0
-    for person in raw.by:
+    for person in raw.person:
         at = person == PERSONS
         scale = raw.scale[person]
         np.testing.assert_allclose(smoothed.value[at], smoothing.smooth(raw.value[at], TIMES[at], scale, TAXI))
@@ -118,10 +118,10 @@ def test_each_person_is_smoothed_alone() -> None:
     assert smoothed.expected_error() == pytest.approx(np.sqrt(squares / 300))
     assert off(smoothed.value) < 0.7 * off(raw.value)
     assert smoothed.guarantee == raw.guarantee
-    assert smoothed.by.equals(raw.by)
+    assert smoothed.person.equals(raw.person)
     order = np.random.default_rng(2).permutation(300)
     shuffled = gv.Locations(TRACK[order], person=PERSONS[order], rng=np.random.default_rng(3)).points(rho=1e-3)
-    done = gv.smooth(shuffled, times=TIMES[order], motion="taxi", person=PERSONS[order])
+    done = shuffled.smooth("taxi", times=TIMES[order], person=PERSONS[order])
     assert off(done.value[np.argsort(order)]) < 0.7 * off(shuffled.value[np.argsort(order)])
 
 
@@ -132,7 +132,7 @@ def test_no_function_is_called_for_each_person() -> None:
         who = np.repeat(np.arange(persons), 3)
         raw = gv.Locations(np.zeros((len(who), 2)), person=who, rng=np.random.default_rng(1)).points(rho=1e-3)
         times = np.tile([0.0, 60.0, 120.0], persons)
-        return calls(lambda: gv.smooth(raw, times=times, motion="taxi", person=who))
+        return calls(lambda: raw.smooth("taxi", times=times, person=who))
 
     count(1)  # imports
     assert count(10_000) < 5 * 10_000
@@ -143,22 +143,22 @@ def test_a_frame_knows_its_persons() -> None:
     """Released by a column, a frame needs no labels; an array with several points of a person does."""
     frame = geopandas.GeoDataFrame({"who": PERSONS}, geometry=shapely.points(TRACK + UTM), crs=32610)
     raw = gv.Locations(frame, person="who", rng=np.random.default_rng(1)).points(rho=1e-3)
-    smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
+    smoothed = raw.smooth("taxi", times=TIMES)
     assert smoothed.value["who"].equals(frame["who"])
     array = gv.Locations(TRACK + UTM, person=PERSONS, rng=np.random.default_rng(1)).points(
         rho=in_the_plane(32610, 1e-3)
     )
-    expected = gv.smooth(array, times=TIMES, motion="taxi", person=PERSONS).value
+    expected = array.smooth("taxi", times=TIMES, person=PERSONS).value
     np.testing.assert_allclose(shapely.get_coordinates(smoothed.value.geometry.array), expected)
     with pytest.raises(InvalidParameter, match=r"person = None.*gv\.Locations"):
-        gv.smooth(array, times=TIMES, motion="taxi")
+        array.smooth("taxi", times=TIMES)
     for wrong in (PERSONS[::-1], np.arange(300), np.repeat(PERSONS[:100], 3)):
         with pytest.raises(InvalidData, match=r"^person = "):
-            gv.smooth(array, times=TIMES, motion="taxi", person=wrong)
+            array.smooth("taxi", times=TIMES, person=wrong)
     with pytest.raises(InvalidParameter, match="left out"):
-        gv.smooth(released(), times=TIMES, motion="taxi", person=PERSONS)
+        released().smooth("taxi", times=TIMES, person=PERSONS)
     alone = gv.Locations(TRACK, person=np.arange(300), rng=np.random.default_rng(1)).points(rho=1e-3)
-    np.testing.assert_allclose(gv.smooth(alone, times=TIMES, motion="taxi").value, alone.value)
+    np.testing.assert_allclose(alone.smooth("taxi", times=TIMES).value, alone.value)
 
 
 @settings(max_examples=100)
@@ -179,28 +179,28 @@ def test_clamping_to_a_convex_region_never_moves_away_from_any_of_its_points(see
 def test_a_bound_survives_a_convex_region_only() -> None:
     """Clamping to a convex region keeps error(beta); to any other it does not."""
     raw = released()
-    assert gv.clamp(raw, shapely.box(-5e3, -5e3, 5e3, 5e3)).error(0.05) == raw.error(0.05)
+    assert raw.clamp(shapely.box(-5e3, -5e3, 5e3, 5e3)).error(0.05) == raw.error(0.05)
     bent = shapely.Polygon([(0, 0), (10, 0), (10, 10), (9, 1)])
     with pytest.raises(NoErrorBound, match="clamped"):
-        gv.clamp(raw, bent).error(0.05)
-    smoothed = gv.smooth(raw, times=TIMES, motion="taxi")
+        raw.clamp(bent).error(0.05)
+    smoothed = raw.smooth("taxi", times=TIMES)
     with pytest.raises(NoErrorBound):
-        gv.clamp(smoothed, shapely.box(0, 0, 1, 1)).error(0.05)
+        smoothed.clamp(shapely.box(0, 0, 1, 1)).error(0.05)
 
 
 def test_places_are_clamped_too() -> None:
     """A center, as an array or as a shapely Point in feet, comes into the region."""
     region = shapely.box(0, 0, 100, 100)
     array = gv.Locations(TRACK + 1e6, rng=np.random.default_rng(1)).center(rho=1)
-    np.testing.assert_allclose(gv.clamp(array, region).value, [100, 100])
+    np.testing.assert_allclose(array.clamp(region).value, [100, 100])
     feet = geopandas.GeoSeries(shapely.points(TRACK + np.array([6e6, 2.1e6])), crs=2227)
-    place = gv.clamp(gv.Locations(feet, rng=np.random.default_rng(1)).center(rho=1), region).value
+    place = gv.Locations(feet, rng=np.random.default_rng(1)).center(rho=1).clamp(region).value
     np.testing.assert_allclose([place.x, place.y], [100, 100], rtol=1e-6)
     for bad in (gv.Locations(TRACK).hull(rho=1), gv.Locations(TRACK).radius(rho=1)):
         with pytest.raises(InvalidData, match="place"):
-            gv.clamp(bad, region)
+            bad.clamp(region)
     with pytest.raises(InvalidParameter, match="region"):
-        gv.clamp(array, shapely.Point(0, 0))
+        array.clamp(shapely.Point(0, 0))
 
 
 @pytest.mark.statistical
@@ -209,28 +209,28 @@ def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
     raw = gv.Locations(TRACK, rng=np.random.default_rng(4)).points(rho=1e-14)
     assert np.abs(np.asarray(raw.coords)).max() > 1e8
     region = shapely.box(-5e3, -5e3, 5e3, 5e3)
-    assert np.abs(np.asarray(gv.clamp(raw, region).coords)).max() <= 5e3
-    assert np.isfinite(np.asarray(gv.smooth(raw, times=TIMES, motion="taxi").coords)).all()
+    assert np.abs(np.asarray(raw.clamp(region).coords)).max() <= 5e3
+    assert np.isfinite(np.asarray(raw.smooth("taxi", times=TIMES).coords)).all()
 
 
 def test_processing_keeps_to_its_order() -> None:
     """Clamped noise is no longer Gaussian, places of several persons are no one place, and an expectation survives."""
     region = shapely.box(-5e3, -5e3, 5e3, 5e3)
     with pytest.raises(InvalidData, match="Smooth first"):
-        gv.smooth(gv.clamp(released(), region), times=TIMES, motion="taxi")
+        released().clamp(region).smooth("taxi", times=TIMES)
     with pytest.raises(InvalidData, match="place"):
-        gv.clamp(gv.Locations(TRACK, person=np.arange(300) // 100).center(rho=1), region)
+        gv.Locations(TRACK, person=np.arange(300) // 100).center(rho=1).clamp(region)
     people = gv.Locations(TRACK, person=np.arange(300) // 100).points(rho=1)
-    assert gv.clamp(people, region).by.equals(people.by)
-    smoothed = gv.smooth(released(), times=TIMES, motion="taxi")
-    assert gv.clamp(smoothed, region).expected_error() == smoothed.expected_error()
+    assert people.clamp(region).person.equals(people.person)
+    smoothed = released().smooth("taxi", times=TIMES)
+    assert smoothed.clamp(region).expected_error() == smoothed.expected_error()
 
 
 def test_times_of_every_kind_are_seconds() -> None:
     """Numbers, durations, datetimes with and without a time zone, in arrays, lists and Series, are the same times."""
     release = gv.Locations(np.cumsum(np.ones((40, 2)), axis=0), rng=np.random.default_rng(1)).points(rho=1e-3)
     seconds = np.arange(40) * 30.0
-    wanted = gv.smooth(release, times=seconds, motion="walking").value
+    wanted = release.smooth("walking", times=seconds).value
     stamps = pd.Timestamp("2026-11-15") + pd.to_timedelta(seconds, unit="s")
     for times in (
         seconds.astype(int).tolist(),
@@ -241,10 +241,10 @@ def test_times_of_every_kind_are_seconds() -> None:
         pd.Series(stamps.tz_localize("UTC")),
         stamps.to_pydatetime().tolist(),
     ):
-        np.testing.assert_allclose(gv.smooth(release, times=times, motion="walking").value, wanted)
+        np.testing.assert_allclose(release.smooth("walking", times=times).value, wanted)
     for wrong in (["now"] * 40, [[1.0]] * 40, None, seconds[:-1]):
         with pytest.raises(gv.errors.InvalidParameter, match="times"):
-            gv.smooth(release, times=wrong, motion="walking")
+            release.smooth("walking", times=wrong)
 
 
 def test_times_of_another_order_are_refused() -> None:
@@ -252,16 +252,9 @@ def test_times_of_another_order_are_refused() -> None:
     frame = geopandas.GeoDataFrame(geometry=shapely.points(np.zeros((5, 2)) + UTM), index=list("abcde"), crs=32610)
     release = gv.Locations(frame).points(rho=1e-3)
     times = pd.Series(np.arange(5.0), index=list("abcde"))
-    gv.smooth(release, times=times, motion="walking")
+    release.smooth("walking", times=times)
     with pytest.raises(gv.errors.InvalidParameter, match="index"):
-        gv.smooth(release, times=times.iloc[::-1], motion="walking")
-
-
-@pytest.mark.parametrize("process", [lambda x: gv.smooth(x, times=[0.0], motion="car"), lambda x: gv.clamp(x, BOX)])
-def test_what_was_not_released_is_refused(process: Any) -> None:
-    """An array is not a release."""
-    with pytest.raises(gv.errors.InvalidData, match="Release"):
-        process(np.zeros((1, 2)))
+        release.smooth("walking", times=times.iloc[::-1])
 
 
 def test_regions_without_an_area_are_refused() -> None:
@@ -271,7 +264,7 @@ def test_regions_without_an_area_are_refused() -> None:
     flat = shapely.Polygon([(0, 0), (1, 1), (0, 0)])
     for region in (bow_tie, flat, shapely.Polygon(), geopandas.GeoSeries([BOX])):
         with pytest.raises(gv.errors.InvalidParameter, match="union_all"):
-            gv.clamp(release, region)
+            release.clamp(region)
 
 
 def test_times_may_be_a_column_of_the_release() -> None:
@@ -282,10 +275,10 @@ def test_times_may_be_a_column_of_the_release() -> None:
         crs=gv.local(lat=0, lon=0, radius=50_000).crs,
     )
     raw = gv.Locations(frame).points(rho=1e-4)
-    named, given = (gv.smooth(raw, times=times, motion="car").coords for times in ("time", raw.value["time"]))
+    named, given = (raw.smooth("car", times=times).coords for times in ("time", raw.value["time"]))
     np.testing.assert_array_equal(named, given)
     with pytest.raises(InvalidParameter, match=r"^times = 'tme': must be .*'time'"):
-        gv.smooth(raw, times="tme", motion="car")
+        raw.smooth("car", times="tme")
 
 
 def test_the_column_of_times_may_be_named_or_left_out(tmp_path: Path) -> None:
@@ -298,18 +291,18 @@ def test_the_column_of_times_may_be_named_or_left_out(tmp_path: Path) -> None:
     release = gv.Locations(frame, area=area).points(rho=1e-3)
 
     def smoothed(release: Any, times: Any = None) -> Any:
-        return gv.smooth(release, times=times, motion="car").coords
+        return release.smooth("car", times=times).coords
 
     wanted = smoothed(release, np.arange(n) * 60.0)
     for times in ("t", None, frame["t"], stamps.to_numpy(), stamps.strftime("%d/%m/%Y %H:%M"), stamps.astype(str)):
         np.testing.assert_allclose(smoothed(release, times), wanted)
     two = gv.Locations(frame.assign(date=stamps), area=area).points(rho=1e-3)
     with pytest.raises(gv.errors.InvalidParameter, match=r"times = None.*'t', 'date'"):
-        gv.smooth(two, motion="car")
+        two.smooth("car")
     with pytest.raises(gv.errors.InvalidParameter, match=r"none.*keep="):
-        gv.smooth(gv.Locations(frame[["geometry"]], area=area).points(rho=1e-3), motion="car")
+        gv.Locations(frame[["geometry"]], area=area).points(rho=1e-3).smooth("car")
     with pytest.raises(gv.errors.InvalidParameter, match="a time for each point"):
-        gv.smooth(gv.Locations(frame.geometry, area=area).points(rho=1e-3), motion="car")
+        gv.Locations(frame.geometry, area=area).points(rho=1e-3).smooth("car")
     seconds = (stamps - stamps[0]).total_seconds() + 1.7e9
     for unit in ("1", "1000"):
         rows = [f"{lon},{lat},{second * float(unit):.0f}" for (lon, lat), second in zip(coords, seconds, strict=True)]

@@ -101,9 +101,9 @@ def test_a_session_settles_what_all_questions_share() -> None:
     frame = people().drop(columns="address")
     session = gv.Locations(frame, person="user", area=BAY).session(rho=gv.CGP(rho="1e-3", metric="2"))
     released = session.points(rho="1e-4")
-    assert len(released.by) == 3
+    assert len(released.person) == 3
     assert released.guarantee == gv.CGP(rho="1e-4", metric="2")
-    assert session.mean(rho="1e-4").value.index.tolist() == released.by.tolist()
+    assert session.mean(rho="1e-4").value.index.tolist() == released.person.tolist()
     for name, given_value in (("person", "user"), ("area", BAY), ("metric", "1"), ("rng", None)):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             session.mean(rho="1e-4", **{name: given_value})  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
     other = ask_in(session_of(data, **{**opened, "label": "april"}), name, rho="1e-3")
     assert other.id != first.id
     assert ledger.account(subjects[0]).spent == Decimal("2e-3")
-    entry = first.certificate()["entry"]
+    entry: Any = first.certificate()["entry"]
     assert ledger.verify([first.certificate(), other.certificate()])
     assert entry["number"] == (4 if how == "many" else 2)
 
@@ -218,7 +218,7 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
     session = session_of(data, rho=1, short="skip", **opened)
     release = ask_in(session, name, rho="1e-3")
     assert release.removed.persons == ("b",)
-    assert release.by.tolist() == ["a", "c"]
+    assert release.person.tolist() == ["a", "c"]
     assert release.n == 20
     assert [ledger.account(person).spent for person in "abc"] == [Decimal("1e-3"), 0, Decimal("1e-3")]
     if name == "points":
@@ -386,9 +386,9 @@ def test_certificates_must_say_what_the_ledger_says(tmp_path: Path) -> None:
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1")
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
-    account = session.center(rho="1e-3").certificate()
+    account: Any = session.center(rho="1e-3").certificate()
     pure = session.mean(epsilon="0.01").certificate()
-    smoothed = gv.smooth(session.points(rho="1e-3"), times=np.arange(30) * 60.0, motion="car").certificate()
+    smoothed = session.points(rho="1e-3").smooth("car", times=np.arange(30) * 60.0).certificate()
     assert ledger.verify([account, pure, smoothed]) == 7
     for edited in (
         {**account, "rho": "0.0000001"},

@@ -131,9 +131,7 @@ def test_answers_and_smoothed_releases_hold(tmp_path: Path) -> None:
         "mean": gv.Locations(frame, area=BAY).mean(rho=1e-4),
         "diameter": gv.Locations(frame, area=BAY).diameter(epsilon=0.01),
         "hull": gv.Locations(frame, area=BAY).hull(rho=1e-2),
-        "smooth": gv.smooth(
-            gv.Locations(frame, area=BAY).points(rho=1e-4), times=[60.0 * i for i in range(60)], motion="car"
-        ),
+        "smooth": gv.Locations(frame, area=BAY).points(rho=1e-4).smooth("car", times=[60.0 * i for i in range(60)]),
     }.items():
         found = gv.verify(release.to_file(tmp_path / f"{name}.csv"))
         assert found.holds, found
@@ -335,7 +333,7 @@ def test_answers_stay_open(tmp_path: Path) -> None:
 
 def test_processed_files_stay_open(released: Path) -> None:
     """A file that was smoothed later, or says so, is not one that the ledger recorded."""
-    smooth = gv.smooth(gv.load(released), times="time", motion="taxi").to_file(released.with_name("smooth.csv"))
+    smooth = gv.load(released).smooth("taxi", times="time").to_file(released.with_name("smooth.csv"))
     with gv.Ledger(released.parent / "budget.db") as ledger:
         assert gv.verify(smooth, ledger=ledger).outcome == "open"
         edited(released, lambda account: (account.pop("signature"), account.update(processed=["smoothed"])))
@@ -364,7 +362,7 @@ def test_folders_hide_labels(persons: str, tmp_path: Path) -> None:
     assert (names == ["new_alice.txt", "new_carol.txt"]) == (persons == "labels")
     if persons == "none":
         assert names == ["new_1.txt", "new_2.txt"]
-        again = gv.smooth(gv.load(tmp_path / "out"), times="time", motion="taxi").to_file(tmp_path / "again")
+        again = gv.load(tmp_path / "out").smooth("taxi", times="time").to_file(tmp_path / "again")
         assert gv.verify(again)
 
 

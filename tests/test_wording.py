@@ -26,10 +26,10 @@ def test_the_facts_are_those_of_the_release() -> None:
     """Error bounds, mechanisms and exactness are what the release itself gives."""
     release = released()
     facts = release.facts()
-    assert (facts.query, facts.points, facts.persons, facts.guarantee) == ("points", 6, None, gv.CGP(rho=1e-4))
+    assert (facts.query, facts.n, facts.persons, facts.guarantee) == ("points", 6, None, gv.CGP(rho=1e-4))
     assert facts.error == ErrorBound(release.error(0.05), release.error(0.05), point=release.error(0.05, each=True))
     assert [(use.name, use.scale, use.times) for use in facts.mechanisms] == [("Gaussian", release.scale, 1)]
-    assert facts.exactness.inexact == release.inexact
+    assert facts.inexact == release.inexact
 
 
 def test_facts_about_many_persons_have_the_ends_of_their_bounds() -> None:

@@ -5,14 +5,14 @@ from .answering.preparation import Concern
 from .budget import Account, Entry, Ledger
 from .certificates import PublicKey, SigningKey
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
-from .heatmaps import Grid, HeatMap, density, remap
-from .improve import Motion, clamp, smooth
 from .locations import Locations, Session
 from .mechanisms import Lipschitz, Mechanism
 from .planning import Plan, plan
+from .postprocess.grid import Grid
+from .postprocess.motion import Motion
 from .privacy import CGP, GP, Guarantee, Metric, dist_1, dist_2, dist_inf, total
 from .queries import HalfSpaces
-from .release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, Release
+from .release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, HeatMap, Release
 from .verification import Check, Verification, verify
 
 __all__ = [
@@ -46,8 +46,6 @@ __all__ = [
     "Verification",
     "__version__",
     "areas",
-    "clamp",
-    "density",
     "dist_1",
     "dist_2",
     "dist_inf",
@@ -56,8 +54,6 @@ __all__ = [
     "local",
     "paper",
     "plan",
-    "remap",
-    "smooth",
     "suggest_area",
     "total",
     "verify",

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
-__all__ = ["ErrorBound", "Exactness", "Facts", "MechanismUse", "Processing", "Reason", "Removed", "Unchanged"]
+__all__ = [
+    *("SMOOTHED", "CrowdNoise", "ErrorBound", "Facts", "MechanismUse", "Processing", "Provenance", "Reason"),
+    *("Removed", "Unchanged"),
+]
 
 #: Why a column is released unchanged: it names persons, it holds times, `keep` asks for it, or the form of the data
 #: needs it (the index of a frame, the tracks and segments of a GPX file).
 Reason: TypeAlias = Literal["person", "time", "named", "structure"]
+
+
+#: The beginning of the step that smooths tracks, by which it is known in a certificate.
+SMOOTHED = "smoothed with the motion"
 
 
 @dataclass(frozen=True)
@@ -96,11 +103,13 @@ class Processing:
         The root mean square error in metres of the plane, if the assumptions named in the steps hold.
     combined : bool
         Whether several releases were combined, so that the guarantee is that of all of them together.
+    smoothed : bool
+        Whether the points of each person were smoothed as a track.
 
     Examples
     --------
     >>> region = shapely.box(-123, 37, -122, 38)
-    >>> gv.clamp(gv.Locations(homes, area=bay).points(rho=1e-4), region).processing.bounded
+    >>> gv.Locations(homes, area=bay).points(rho=1e-4).clamp(region).processing.bounded
     False
     """
 
@@ -108,6 +117,7 @@ class Processing:
     bounded: bool = True
     expected: float | None = None
     combined: bool = False
+    smoothed: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,12 +132,6 @@ class MechanismUse:
         The scale of its noise in metres.
     times : int
         How many times in a row it was run.
-
-    Examples
-    --------
-    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
-    >>> release.facts().mechanisms[0].name
-    'Gaussian'
     """
 
     name: str
@@ -166,31 +170,6 @@ class ErrorBound:
 
 
 @dataclass(frozen=True)
-class Exactness:
-    """How far the noise, and the numbers it is added to, are from ideal real numbers.
-
-    Parameters
-    ----------
-    inexact : str
-        The reason why the noise is not ideal to the last bit; empty if it is.
-    fn_error : float, optional
-        The stated error of a user's function in metres; 0 without a function, None if it was not stated.
-    rounding : float
-        The largest distance in metres by which a point was rounded before noise was added.
-
-    Examples
-    --------
-    >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
-    >>> release.facts().exactness
-    Exactness(inexact='', fn_error=0.0, rounding=0.0)
-    """
-
-    inexact: str
-    fn_error: float | None
-    rounding: float
-
-
-@dataclass(frozen=True)
 class CrowdNoise:
     """The noise and the blur of a release about a crowd.
 
@@ -207,12 +186,6 @@ class CrowdNoise:
     says_nothing : bool
         Whether that ρ is too large to protect anything.
 
-    Examples
-    --------
-    >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
-    >>> grid = gv.Grid((-2000, -2000, 2000, 2000), cell=1000)
-    >>> gv.Locations(homes, person=np.arange(500)).heatmap(grid, rho=5e-5).facts().noise.counted
-    'persons'
     """
 
     counted: str
@@ -223,22 +196,64 @@ class CrowdNoise:
     says_nothing: bool
 
 
-@dataclass(frozen=True)
-class Facts:
-    """All facts about a release except its value.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Provenance:
+    """Where a release comes from: its input, its guarantee, and the steps from one to the other.
+
+    `Release` and `Facts` are both made of these fields.
+
+    Parameters
+    ----------
+    guarantee : CGP or GP
+        The guarantee for each person, per metre on the ground.
+    n : int
+        The number of points in the input.
+    crowd : int, optional
+        The number of persons whom one answer is about, where it is about many together.
+    outside : {"refuse", "clamp", "drop"}
+        What was done about points outside the area before the question was answered: there were none, they were moved
+        to its edge, from where errors count, or their rows were removed.
+    pseudonyms : bool
+        Whether persons have random labels in place of their own.
+    removed : Removed
+        The rows, columns and persons of the input that are not in the release.
+    unchanged : tuple of Unchanged
+        The columns of the input that are in the release as they were.
+    processing : Processing
+        The steps taken since it was drawn, and what they did to the error bound.
+    times : tuple of str, optional
+        The columns of times from which stretches of time were counted, where the guarantee is about these.
+    span : (int, int), optional
+        The first and the last of these times, in microseconds since 1970 or from the beginning of durations.
+    inexact : str
+        The reason why the noise is not ideal to the last bit; empty if it is.
+    """
+
+    guarantee: Guarantee
+    n: int
+    crowd: int | None = None
+    outside: Literal["refuse", "clamp", "drop"] = "refuse"
+    pseudonyms: bool = False
+    removed: Removed = Removed()
+    unchanged: tuple[Unchanged, ...] = ()
+    processing: Processing = Processing()
+    times: tuple[str, ...] | None = None
+    span: tuple[int, int] | None = None
+    inexact: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts(Provenance):
+    """All facts about a release except its value: its provenance, and what follows from its answers.
 
     Parameters
     ----------
     query, method : str
         The question, and the algorithm that answered it.
-    points : int
-        The number of points in the input.
+    items : str
+        What the question is about: "point" or "trip".
     persons : int, optional
         The number of persons if each has an answer; None if there is one answer about all points.
-    crowd : int, optional
-        The number of persons in a crowd with one answer; None if all points belong to one person.
-    guarantee : CGP or GP
-        The guarantee for each person.
     also : CGP or GP, optional
         A second guarantee, of the other notion.
     mechanisms : tuple of MechanismUse
@@ -247,23 +262,10 @@ class Facts:
         None where no theorem bounds the error.
     expected_error : float, optional
         The root mean square error to expect on the ground, where one is known.
-    exactness : Exactness
-        How exact the noise is.
-    outside : {"refuse", "clamp", "drop"}
-        What was done about points outside the area: there were none, they were moved to its edge, or their rows were
-        removed.
-    pseudonyms : bool
-        Whether persons have random labels in place of their own.
-    removed : Removed
-        The parts of the input that are not in the release.
-    unchanged : tuple of Unchanged
-        The columns that are released as they were.
-    times : tuple of str, optional
-        The columns of times from which stretches of time were counted, where the guarantee is about these.
-    span : (int, int), optional
-        The first and the last of these times, in microseconds since 1970 or from the beginning of durations.
-    processed : tuple of str
-        The steps taken since it was drawn.
+    fn_error : float, optional
+        The stated error of a user's function in metres; 0 without a function, None if it was not stated.
+    rounding : float
+        The largest distance in metres by which a point was rounded before noise was added.
     charged : bool
         Whether it was charged to a ledger.
     noise : CrowdNoise, optional
@@ -273,27 +275,19 @@ class Facts:
     --------
     >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
     >>> facts = release.facts()
-    >>> facts.query, facts.points, facts.guarantee, facts.charged
-    ('points', 3, CGP(rho=0.0001), False)
+    >>> facts.query, facts.n, facts.guarantee, facts.mechanisms[0].name, facts.charged
+    ('points', 3, CGP(rho=0.0001), 'Gaussian', False)
     """
 
     query: str
     method: str
-    points: int
+    items: str = "point"
     persons: int | None
-    crowd: int | None
-    guarantee: Guarantee
     also: Guarantee | None
     mechanisms: tuple[MechanismUse, ...]
     error: ErrorBound | None
     expected_error: float | None
-    exactness: Exactness
-    outside: Literal["refuse", "clamp", "drop"]
-    pseudonyms: bool
-    removed: Removed
-    unchanged: tuple[Unchanged, ...]
-    times: tuple[str, ...] | None
-    span: tuple[int, int] | None
-    processed: tuple[str, ...]
+    fn_error: float | None
+    rounding: float
     charged: bool
     noise: CrowdNoise | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from geoveil.certificates import Certificate
 from geoveil.facts import Processing
 from geoveil.locations import Locations
 from geoveil.privacy import Guarantee
@@ -48,10 +48,10 @@ def summary_file(question: str) -> str:
     return f"{question}.csv" if question == "radius" else f"{question}.geojson"
 
 
-def combined(releases: Sequence[Release], guarantee: Guarantee) -> tuple[Release, dict[str, Any], tuple[str, ...]]:
+def combined(releases: Sequence[Release], guarantee: Guarantee) -> tuple[Release, Certificate, tuple[str, ...]]:
     """Return all answers as one release for a report, the entries of its certificate that differ, and remarks."""
     # Each answer has its own error bound, and none holds for all three.
     whole = replace(releases[0], guarantee=guarantee, processing=Processing(bounded=False, combined=True))
-    mechanisms: list[Any] = [step for release in releases for step in release.certificate()["mechanism"]]
+    mechanisms = [step for release in releases for step in release.certificate()["mechanism"]]
     remarks = (f"Error of the {each.query}: {error_line(each.facts(every_error=False))}." for each in releases)
     return whole, {"query": "center, radius and bounds", "mechanism": mechanisms}, tuple(remarks)

@@ -17,7 +17,6 @@ from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.geometries import Floats
-from geoveil.ground_error import ground_error
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import (
@@ -49,6 +48,7 @@ from geoveil.queries import (
     UserFunction,
     best_hull,
 )
+from geoveil.release.kinds import kind_of
 from geoveil.wording import guarantee_line, protected
 from geoveil.words import metres
 
@@ -207,7 +207,7 @@ def plan(
             bound = query.error(beta, each=each)
         except NoErrorBound:
             bound = query.ask(_reference(dimension, extent), rehearsal()).error(beta, each=each)
-        return bound if stated is None else ground_error(query, bound, stated, planned=True)
+        return bound if stated is None else kind_of(query).ground_error(query, bound, stated, planned=True)
 
     if error is None:
         promised = promise(hide, rho, epsilon, stated_metric)

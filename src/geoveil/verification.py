@@ -13,6 +13,7 @@ from geoveil.arithmetic import steady
 from geoveil.budget import Charges, Ledger
 from geoveil.certificates import (
     SCHEMA,
+    Certificate,
     PublicKey,
     checked_signature,
     read_certificate,
@@ -88,7 +89,7 @@ class Verification:
     """
 
     path: Path
-    certificate: dict[str, Any] | None
+    certificate: Certificate | None
     checks: tuple[Check, ...]
     signer: PublicKey | None = None
     trusted: bool = False
@@ -225,7 +226,7 @@ def _open(name: str, text: Text) -> Check:
     return Check(name, "open", text)
 
 
-def _certificate(account: dict[str, Any]) -> Check:
+def _certificate(account: Certificate) -> Check:
     """Check the certificate against the schema, and that statements in it agree with each other."""
     version = account.get("schema")
     if version != SCHEMA or isinstance(version, bool):
@@ -247,7 +248,7 @@ def _certificate(account: dict[str, Any]) -> Check:
     return Check("certificate", "holds", f"It is complete, and it states: {promised}.")
 
 
-def _file(path: Path, account: dict[str, Any]) -> Check:
+def _file(path: Path, account: Certificate) -> Check:
     """Check the digest of the file."""
     if digest(path) != account["file"]["sha256"]:
         said = "The file was changed, or the certificate is that of another file: their SHA-256 differ."
@@ -266,7 +267,7 @@ def _file(path: Path, account: dict[str, Any]) -> Check:
     return Check("file", "holds", f"It is the file that was released with this certificate.{renamed}{drawn}")
 
 
-def _noise(path: Path, account: dict[str, Any]) -> Check:
+def _noise(path: Path, account: Certificate) -> Check:
     """Compare the stated noise with the noise that the guarantee and the numbers of points need."""
     problems, recomputed = noise_problems(path, account)
     if problems:
@@ -276,7 +277,7 @@ def _noise(path: Path, account: dict[str, Any]) -> Check:
     return Check("noise", "holds", "The stated noise is enough for the guarantee: it was computed again.")
 
 
-def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
+def _ledger(account: Certificate, ledger: Ledger | None) -> Check:
     entry = account["entry"]
     if ledger is None:
         charged = "The certificate states that a ledger was charged; give {ledger} to check that."
@@ -302,7 +303,7 @@ def _ledger(account: dict[str, Any], ledger: Ledger | None) -> Check:
     return Check("ledger", "holds", f"{said} It recorded this very file and this certificate.")
 
 
-def _signature(account: dict[str, Any], key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
+def _signature(account: Certificate, key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
     """Check the signature, and who signed."""
     try:
         signature = checked_signature(account)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from geoveil.facts import CrowdNoise, ErrorBound, Exactness, Facts, MechanismUse, Removed, Unchanged
+from geoveil.facts import CrowdNoise, ErrorBound, Facts, MechanismUse, Removed
 from geoveil.messages import PYTHON, Message, Naming
 from geoveil.words import counted, hidden, metres
 
@@ -46,8 +46,7 @@ def heading(facts: Facts) -> str:
     persons = counted(facts.persons, "person") if facts.persons is not None else "one person"
     if facts.crowd is not None:
         persons = f"{counted(facts.crowd, 'person')} together"
-    items = "trip" if facts.query == "flows" else "point"
-    return f"Release of {facts.query}: {counted(facts.points, items)} of {persons}"
+    return f"Release of {facts.query}: {counted(facts.n, facts.items)} of {persons}"
 
 
 def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
@@ -63,9 +62,9 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
     found = [
         ("guarantee", guarantee_line(facts.guarantee, facts.also, each=facts.persons is not None)),
         ("mechanism", ", ".join(_mechanism(use, facts) for use in facts.mechanisms)),
-        ("post-processing", steps_line(facts.processed)),
+        ("post-processing", steps_line(facts.processing.steps)),
         ("error", error_line(facts)),
-        ("exact", _exact(facts.exactness)),
+        ("exact", _exact(facts)),
         ("persons", _PSEUDONYMS if facts.pseudonyms else ""),
         ("outside", _OUTSIDE.get(facts.outside, "")),
         ("removed", _removed(facts.removed, naming)),
@@ -134,11 +133,10 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
             f"Rows that do not satisfy the filter ({facts.removed.where}) were removed ({filtered}); the filter is "
             "public."
         )
-    exactness = facts.exactness
-    if exactness.inexact:
-        sentences.append(f"The noise is not exact: {exactness.inexact}.")
-    if exactness.rounding:
-        moved, apart = (metres(times * exactness.rounding, digits=2) for times in (1, 2))
+    if facts.inexact:
+        sentences.append(f"The noise is not exact: {facts.inexact}.")
+    if facts.rounding:
+        moved, apart = (metres(times * facts.rounding, digits=2) for times in (1, 2))
         sentences.append(
             f"Before noise was added, rounding moved points by at most {moved}: the guarantee holds as if two "
             f"versions differed by up to {apart} more."
@@ -214,11 +212,11 @@ def _differing(metric: Metric, away: str) -> str:
 
 def warning_line(facts: Facts) -> str:
     """Return a warning that names unchanged columns that may reveal locations; empty if there are none."""
-    return "; ".join(_warning(column) for column in facts.unchanged if column.warnings)
-
-
-def _warning(column: Unchanged) -> str:
-    return f"the column {column.name} is released unchanged, and {', and '.join(column.warnings)}"
+    return "; ".join(
+        f"the column {column.name} is released unchanged, and {', and '.join(column.warnings)}"
+        for column in facts.unchanged
+        if column.warnings
+    )
 
 
 def steps_line(steps: tuple[str, ...]) -> str:
@@ -298,10 +296,10 @@ def _mechanism(use: MechanismUse, facts: Facts) -> str:
     return line if facts.persons is None else f"{line} (first person)"
 
 
-def _exact(exactness: Exactness) -> str:
-    if exactness.inexact:
-        return f"no: {exactness.inexact}"
-    stated, rounding = exactness.fn_error, exactness.rounding
+def _exact(facts: Facts) -> str:
+    if facts.inexact:
+        return f"no: {facts.inexact}"
+    stated, rounding = facts.fn_error, facts.rounding
     line = f"yes, if the error of the function is at most {stated:g} m, as stated" if stated else "yes"
     return f"{line}; points are rounded by at most {metres(rounding, digits=2)}" if rounding else line
 

@@ -291,8 +291,8 @@ def file(folder: Path) -> list[Any]:
 def improvements(folder: Path) -> list[Any]:
     """Make more of releases, and plan some."""
     raw = gv.Locations(TUPLES["a taxi"]).points(rho=1e-4)
-    smoothed = gv.smooth(raw, times=np.arange(300) * 60.0, motion="taxi")
-    clamped = gv.clamp(raw, shapely.box(-1000, -1000, 1000, 1000))
+    smoothed = raw.smooth("taxi", times=np.arange(300) * 60.0)
+    clamped = raw.clamp(shapely.box(-1000, -1000, 1000, 1000))
     plans = [gv.plan("hull", n=100, rho=1e-4).error, gv.plan("points", n=100, error=300.0).guarantee]
     return [repr(np.asarray(r.value).tolist()) for r in (smoothed, clamped)] + [repr(plan) for plan in plans]
 

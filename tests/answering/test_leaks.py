@@ -155,8 +155,8 @@ def test_persons_of_dropped_rows_are_nowhere(name: str, by: str) -> None:
     column = pd.Categorical(PEOPLE, categories=[*sorted(set(PEOPLE)), "unused " + GONE])
     release = ask(name, full(INDICES["categories"], who=column), person=PERSONS[by], missing="drop")
     assert_nothing_is_held(release, GONE, coords=TRUE)
-    assert next(map(str, release.by)).count("ann") == 1
-    assert len(release.by) == 3
+    assert next(map(str, release.person)).count("ann") == 1
+    assert len(release.person) == 3
 
 
 @pytest.mark.parametrize("name", ["points", "center", "nearest", "first_within", "hull"])
@@ -173,7 +173,7 @@ def test_persons_who_are_skipped_are_nowhere(name: str, by: str, tmp_path: Path)
             )
             release = ask_in(session, name, near=P)
             assert release.removed.persons == (HIDDEN,)
-            assert release.by.tolist() == ["ann", "bob"]
+            assert release.person.tolist() == ["ann", "bob"]
             assert_nothing_is_held(release, GONE, HIDDEN, coords=TRUE)
 
 
@@ -217,7 +217,7 @@ def test_files_that_were_released_hold_their_own_persons(tmp_path: Path) -> None
             ledger.create(person, rho=1e-9 if person == HIDDEN else 1e-3)
         how: Any = {"person": "who", "area": BAY, "rho": 1e-4, "missing": "drop", "ledger": ledger, "short": "skip"}
         release = release_of("points", tmp_path / "in.parquet", to=tmp_path / "out.parquet", **how)
-    assert release.by.tolist() == ["ann", "bob"]
+    assert release.person.tolist() == ["ann", "bob"]
     for each in (release, gv.load(tmp_path / "out.parquet")):
         assert_nothing_is_held(each, GONE, HIDDEN, coords=shapely.get_coordinates(places))
     assert GONE.encode() not in (tmp_path / "out.parquet").read_bytes()
@@ -413,8 +413,8 @@ def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
         assert release.value.columns.name is None
         assert release.value.flags.allows_duplicate_labels
         assert "secret" not in vars(release.value)
-    smoothed = gv.smooth(ask("points", x, person="who"), times=np.arange(7), motion="taxi")
-    for each in (smoothed, gv.clamp(smoothed, shapely.box(*ORIGIN - 1e4, *ORIGIN + 1e4))):
+    smoothed = ask("points", x, person="who").smooth("taxi", times=np.arange(7))
+    for each in (smoothed, smoothed.clamp(shapely.box(*ORIGIN - 1e4, *ORIGIN + 1e4))):
         assert_nothing_is_held(each, coords=TRUE)
         assert each.value.attrs == {}
 

@@ -48,7 +48,7 @@ def out(folder: Path) -> Path:
 
 def _points(folder: Path, **how: Any) -> list[str]:
     found = release_of("points", frame(), person="user", area=BAY, rho=1e-4, **how)
-    assert [*found.by] == [*dict.fromkeys(found.value["user"])]
+    assert [*found.person] == [*dict.fromkeys(found.value["user"])]
     return [*found.value["user"]]
 
 
@@ -57,7 +57,7 @@ def _file(folder: Path, **how: Any) -> list[str]:
     found = release_of("points", csv(folder), person="user", area=BAY, to=path, rho=1e-4, overwrite=True, **how)
     loaded = gv.load(path)
     assert loaded.pseudonyms
-    assert [*found.by] == [*loaded.by] == [*dict.fromkeys(loaded.value["user"])]
+    assert [*found.person] == [*loaded.person] == [*dict.fromkeys(loaded.value["user"])]
     return [*loaded.value["user"]]
 
 
@@ -130,17 +130,17 @@ def test_answers_of_a_session_share_their_pseudonyms() -> None:
     with gv.Locations(frame(), person="user", area=BAY, pseudonyms=True).session(rho=1) as session:
         center, near = session.center(rho=1e-3), session.nearest((-122.4, 37.7), k=1, rho=1e-3)
         points = session.points(rho=1e-3)
-    assert [*center.value.index] == [*near.value.index.get_level_values(0)] == [*points.by]
+    assert [*center.value.index] == [*near.value.index.get_level_values(0)] == [*points.person]
     assert points.facts().unchanged == ()
     for found in (center, near, points):
-        assert not {"ann", "bob", "cat"} & {str(label) for label in found.by}
+        assert not {"ann", "bob", "cat"} & {str(label) for label in found.person}
         assert found.certificate()["pseudonyms"] is True
 
 
 def test_labels_of_an_array_get_pseudonyms_too() -> None:
     """The release names persons by them."""
     found = gv.Locations(np.zeros((4, 2)), person=[1, 2, 1, 3], pseudonyms=True).points(rho=1)
-    assert all(isinstance(label, str) and len(label) == 12 for label in found.by)
+    assert all(isinstance(label, str) and len(label) == 12 for label in found.person)
 
 
 def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
@@ -269,6 +269,6 @@ def test_tables_of_every_library_have_pseudonyms(kind: str) -> None:
     assert type(found.value) is type(given)
     column = found.value.project("user").fetchall() if kind == "duckdb" else [[user] for user in found.value["user"]]
     users = [str(user) for (user,) in column]
-    assert [*dict.fromkeys(users)] == [*found.by]
+    assert [*dict.fromkeys(users)] == [*found.person]
     assert users[0] == users[2] != users[1]
     assert len(users[0]) == 12

@@ -77,7 +77,7 @@ STATED = pytest.mark.parametrize("release", [_points, _session, _file, _file_tog
 def test_rows_outside_and_without_a_location_are_removed(release: Callable[..., gv.Release], tmp_path: Path) -> None:
     """Persons without any other rows are absent, and the noise is that of the points that remain."""
     found = release(tmp_path, **DROP)
-    assert (found.n, [*found.by]) == (7, ["ann", "bob", "cat"])
+    assert (found.n, [*found.person]) == (7, ["ann", "bob", "cat"])
     assert [answer.query.n for answer in found.answers] == [3, 3, 1]
 
 
@@ -85,7 +85,7 @@ def test_rows_outside_and_without_a_location_are_removed(release: Callable[..., 
 def test_a_filter_comes_first(release: Callable[..., gv.Release], tmp_path: Path) -> None:
     """Rows that do not satisfy it need no location; the column of the filter need not be released."""
     found = release(tmp_path, **DROP, where="mode = 'bike' and user != 'cat'")
-    assert (found.n, [*found.by]) == (3, ["ann"])
+    assert (found.n, [*found.person]) == (3, ["ann"])
     value = gv.load(found.value).value if isinstance(found.value, Path) else found.value
     assert "mode" not in value.columns
 
@@ -122,12 +122,12 @@ def test_a_line_with_a_point_outside_is_removed_as_a_whole(tmp_path: Path) -> No
     lines = [[(-122.4, 37.7), (-122.4, 37.8)], [(-122.4, 37.7), (10, 10)], [(-122.4, 37.7), (-122.5, 37.8)]]
     tracks = geopandas.GeoDataFrame({"user": ["a", "b", "c"]}, geometry=[*map(shapely.LineString, lines)], crs=4326)
     found = gv.Locations(tracks, person="user", area=BAY, outside="drop").points(rho=1e-4)
-    assert (found.n, found.removed.outside, [*found.by]) == (4, 1, ["a", "c"])
+    assert (found.n, found.removed.outside, [*found.person]) == (4, 1, ["a", "c"])
     tracks.to_file(tmp_path / "t.gpkg")
     found = gv.Locations(tmp_path / "t.gpkg", person="user", area=BAY, outside="drop").points(
         to=tmp_path / "o.gpkg", rho=1e-4
     )
-    assert (found.n, found.removed.outside, [*found.by]) == (4, 1, ["a", "c"])
+    assert (found.n, found.removed.outside, [*found.person]) == (4, 1, ["a", "c"])
 
 
 def test_points_of_an_array_are_removed_and_keep_their_numbers() -> None:
@@ -137,7 +137,7 @@ def test_points_of_an_array_are_removed_and_keep_their_numbers() -> None:
     found = release_of("nearest", x, (-122.41, 37.71), k=1, rho=1, **how)
     assert (found.value.tolist(), found.removed.missing, found.removed.outside) == ([3], 1, 1)
     each = release_of("points", x, person=["a", "b", "c", "d"], rho=1, **how)
-    assert (each.by.tolist(), each.value.shape) == (["a", "d"], (2, 2))
+    assert (each.person.tolist(), each.value.shape) == (["a", "d"], (2, 2))
     metres = gv.Locations([[0.0, 1.0], [np.nan, 1.0]], missing="drop").points(rho=1)
     assert (metres.n, metres.removed.missing) == (1, 1)
 

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil import heatmaps
 from geoveil.answering import requests
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ManyPersons, OnePerson
@@ -25,6 +24,7 @@ from geoveil.privacy import CGP, GP, Metric, as_metric, dist_1, dist_2, dist_inf
 from geoveil.queries import SUMMARIES, FirstWithin, Nearest, Points, Query, SupportHull
 from geoveil.queries.constants import lipschitz, support_squared
 from geoveil.queries.lipschitz_query import LipschitzQuery
+from geoveil.release import heat_maps
 from tests.questions import release_of, session_of
 
 DAY, HOUR = 86_400.0, 3_600.0
@@ -163,10 +163,10 @@ def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, A
     # As if every point had the noise of a busy one.
     alone = replace(released, point_scales=np.full(80, scales[0]))
     grid = gv.Grid((0, 0, 2000, 2000), cell=200)
-    for process in (gv.density, gv.remap):
-        assert not np.allclose(process(released, grid).value, process(alone, grid).value)
+    assert not np.allclose(released.density(grid).value, alone.density(grid).value)
+    assert not np.allclose(released.remap(grid).value, alone.remap(grid).value)
     for by in (None, who):
-        noisy = heatmaps._noisy(released, by, "")
+        noisy = heat_maps._noisy(released, by, "")
         assert noisy.noise == ("gaussian" if "rho" in budget else "laplace")
         assert np.array_equal(noisy.scale, scales)
 
@@ -175,7 +175,7 @@ def test_smoothing_uses_the_noise_of_each_point() -> None:
     """A quiet point, whose noise is small, is moved less than a busy one."""
     x, times, _ = busy_and_quiet()
     released = gv.Locations(x[:40], protect="1 day", times=times[:40], rng=np.random.default_rng(5)).points(rho=1e-4)
-    smoothed = gv.smooth(released, times=times[:40], motion="taxi")
+    smoothed = released.smooth("taxi", times=times[:40])
     moved = np.linalg.norm(smoothed.value - released.value, axis=1)
     assert moved[:20].mean() > 3 * moved[20:].mean()
     assert smoothed.guarantee == gv.CGP(rho=1e-4, metric="1 day")

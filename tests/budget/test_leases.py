@@ -35,7 +35,8 @@ def _asking(place: str, results: Any) -> None:
     ledger = Ledger(place)
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
     release = session.points(rho="1e-5")
-    results.put((release.id, release.value.tobytes(), release.certificate()["entry"]["number"]))
+    assert release.entry is not None
+    results.put((release.id, release.value.tobytes(), release.entry.number))
 
 
 @pytest.mark.posix

@@ -234,7 +234,7 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
     kept = frame[frame.user != "u1"]
     assert loaded.value["user"].tolist() == kept["user"].tolist()
     assert loaded.value["time"].tolist() == kept["time"].tolist()
-    assert loaded.by.tolist() == release.by.tolist()
+    assert loaded.person.tolist() == release.person.tolist()
     assert loaded.scale.tolist() == release.scale.tolist()
     assert ledger.account("taxi/u0").spent > 0
     assert ledger.account("taxi/u1").spent == 0

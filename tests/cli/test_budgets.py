@@ -82,7 +82,7 @@ def test_people_without_budget_are_skipped_if_one_says_so(run: Any, tmp_path: Pa
     asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--person", "user", "--ledger", "b.db", "--rho", "1e-4"]
     assert run(*asked).code == 4
     assert run(*asked, "--short", "skip").code == 0
-    assert set(gv.load(tmp_path / "out.csv").by) == {"u0", "u1"}
+    assert set(gv.load(tmp_path / "out.csv").person) == {"u0", "u1"}
 
 
 def test_what_was_charged_is_said_when_something_fails_afterwards(
@@ -102,7 +102,7 @@ def test_what_was_charged_is_said_when_something_fails_afterwards(
     assert "0.0004 of ann" in done.err
     assert "Nothing was" not in done.err
     with monkeypatch.context() as patched:
-        patched.setattr("geoveil.report.write", full)
+        patched.setattr("geoveil.report.Report.save", full)
         done = run(*asked, "--report", "map.html")
     assert done.code == 3
     assert "0.0004 of ann" in done.err

@@ -62,7 +62,7 @@ def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
         tmp_path,
     )
     assert done.code == 0, done.err
-    assert gv.load(tmp_path / "veröffentlicht 1.geojson").by.tolist() == ["Zoë [red] 🚕"]
+    assert gv.load(tmp_path / "veröffentlicht 1.geojson").person.tolist() == ["Zoë [red] 🚕"]
     assert "mes trajets été 2026.geojson" in (tmp_path / "carte été.html").read_text()
     done = shell(
         f"geoveil summary 'mes trajets été 2026.geojson' --person 'Größe und 名前' {' '.join(LOCAL)} --rho 1", tmp_path
@@ -99,7 +99,7 @@ def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> N
         done = run("points", "trips.csv", "-o", name, "--person", "user", *LOCAL, "--rho", "1e-3")
         assert done.code == 0, done.err
         assert "address (--keep" in done.out
-        assert gv.load(tmp_path / name).by.tolist() == people()["user"].unique().tolist()
+        assert gv.load(tmp_path / name).person.tolist() == people()["user"].unique().tolist()
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".gpkg", ".geojson", ".json"}
 
 

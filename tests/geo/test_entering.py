@@ -72,7 +72,7 @@ def test_points_of_shapely_come_back_as_a_list() -> None:
     assert released != x
     assert release_of("center", x, **how).value.geom_type == "Point"
     dropped = release_of("points", [*x, shapely.Point(10, 50)], person=["a", "b", "a", "c"], outside="drop", **how)
-    assert (len(dropped.value), dropped.by.tolist()) == (3, ["a", "b"])
+    assert (len(dropped.value), dropped.person.tolist()) == (3, ["a", "b"])
     with pytest.raises(InvalidData, match="GeoSeries"):
         release_of("points", [*x, shapely.LineString(DEGREES)], **how)
 

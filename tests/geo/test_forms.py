@@ -379,7 +379,7 @@ def test_vertices_are_named_by_their_row() -> None:
 def test_lines_belong_to_the_person_of_their_row() -> None:
     """By person, all vertices of a row are the row's person's."""
     release = ask("points", LINES, person="who")
-    assert release.by.tolist() == ["a", "b"]
+    assert release.person.tolist() == ["a", "b"]
     stretch = area_of(32610).stretch
     np.testing.assert_allclose(release.scale, stretch * np.sqrt(np.array([6, 1]) / (2 * 1e-4)), rtol=1e-12)
     means = ask("mean", LINES, person="who", rho=1e8).value
@@ -442,7 +442,7 @@ def test_scales_follow_each_persons_points(budget: dict[str, Any]) -> None:
     """Under dist_inf a person of n points has σ = √(n/(2ρ)), under dist_2 √(1/(2ρ)); errors are by person too."""
     release = ask("points", frame(who=WHO), person="who", **budget)
     sizes = np.array([3, 3, 1]) if "metric" not in budget else np.ones(3)
-    assert release.by.tolist() == ["b", "a", "c"]
+    assert release.person.tolist() == ["b", "a", "c"]
     assert release.scale.index.tolist() == ["b", "a", "c"]
     assert release.scale.index.name == "who"
     stretch = area_of(32610).stretch
@@ -579,7 +579,7 @@ def test_labels_are_a_column_or_a_sequence(name: str) -> None:
     x = frame(who=WHO)
     first, *others = (ask(name, x, person=by) for by in ("who", WHO, WHO.tolist(), x["who"], pd.Categorical(WHO)))
     for other in others:
-        assert other.by.tolist() == first.by.tolist()
+        assert other.person.tolist() == first.person.tolist()
         if hasattr(first.value, "geometry"):
             np.testing.assert_array_equal(coordinates(other.value), coordinates(first.value))
         else:
@@ -625,7 +625,7 @@ def test_positions_tell_vertices_apart() -> None:
 
 def test_labels_that_differ_in_type_are_different_persons() -> None:
     """The number 1 and the word "1" are two persons."""
-    assert len(ask("mean", X, person=[1, "1", 1, "1", 1, "1", 1]).by) == 2
+    assert len(ask("mean", X, person=[1, "1", 1, "1", 1, "1", 1]).person) == 2
 
 
 def test_unique_labels_are_one_row_per_person() -> None:

@@ -13,8 +13,8 @@ import shapely
 import geoveil as gv
 from geoveil.geo.areas import Area, area_of
 from geoveil.geo.tangent import Tangent, shrink
-from geoveil.ground_error import ground_error, ground_length_error
 from geoveil.queries import SUMMARIES, FirstWithin, Nearest
+from geoveil.release.kinds import LengthKind, kind_of
 from tests.questions import release_of
 
 EARTH = pyproj.Geod(ellps="WGS84")
@@ -95,17 +95,21 @@ def test_no_pair_of_lengths_breaks_the_bounds(area: Area) -> None:
     noise = rng.choice([-error, error], count)
 
     length = np.maximum(drawn + noise, 0.0)
-    bound = ground_length_error(SUMMARIES["diameter"](2, 2, guarantee), np.array(error), area, length)
+    diameter = SUMMARIES["diameter"](2, 2, guarantee)
+    lengths = kind_of(diameter)
+    assert isinstance(lengths, LengthKind)
+    bound = lengths.length_errors(diameter, np.array(error), area, length)
     assert (np.abs(length - drawn / scale[0]) <= bound * (1 + 1e-12)).all()
 
     nearest = Nearest(9, 2, guarantee, p=area.middle, k=1)
     excess = np.minimum(drawn, area.farthest(area.middle)) + np.abs(noise)
     true = np.minimum(drawn, area.farthest(area.middle))
-    assert (excess / scale[0] - true / scale[1] <= ground_error(nearest, error, area) * (1 + 1e-12)).all()
+    off = kind_of(nearest).ground_error(nearest, error, area)
+    assert (excess / scale[0] - true / scale[1] <= off * (1 + 1e-12)).all()
 
     for radius in (100.0, 700.0, 30_000.0):
         visit = FirstWithin(9, 2, guarantee, p=area.middle, radius=radius)
-        off = ground_error(visit, error, area)
+        off = kind_of(visit).ground_error(visit, error, area)
         assert (radius + error) / area.shrink <= radius + off + 1e-6
         assert radius <= error or (radius - error) / area.stretch >= radius - off - 1e-6
 

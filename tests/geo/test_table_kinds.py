@@ -98,7 +98,7 @@ def test_every_question_takes_every_table(name: str, kind: str, by: str | None) 
     if release.coords is not None:
         np.testing.assert_array_equal(release.coords, expected.coords)
     if by is not None:
-        assert release.by.tolist() == ["ann", "bob"]
+        assert release.person.tolist() == ["ann", "bob"]
 
 
 @EVERY_KIND
@@ -116,7 +116,7 @@ def test_a_row_may_have_an_origin_and_a_destination(kind: str) -> None:
     x = table(kind, **ends)
     release = ask("points", x, lat=["lat", "end_lat"], lon=["lon", "end_lon"], person="user", rho=1e6)
     assert release.n == 8
-    assert release.by.tolist() == ["ann", "bob"]
+    assert release.person.tolist() == ["ann", "bob"]
     found = columns(release.value)
     assert list(found) == ["user", "time", "lat", "lon", "end_lat", "end_lon"]
     for name, true in {"lat": LAT, "lon": LON, **ends}.items():
@@ -204,10 +204,10 @@ def test_wrong_names_are_told(kind: str) -> None:
 def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> None:
     """Smoothing and clamping keep the kind and the columns; files hold the columns as well."""
     release = ask("points", table(kind), keep=["user", "mode"])
-    smoothed = gv.smooth(release, times="time", motion="walking")
-    np.testing.assert_array_equal(smoothed.coords, gv.smooth(release, motion="walking", times=np.array(TIMES)).coords)
-    np.testing.assert_array_equal(smoothed.coords, gv.smooth(release, motion="walking").coords)
-    clamped = gv.clamp(smoothed, shapely.box(-122.5, 37.7, -122.3, 37.9))
+    smoothed = release.smooth("walking", times="time")
+    np.testing.assert_array_equal(smoothed.coords, release.smooth("walking", times=np.array(TIMES)).coords)
+    np.testing.assert_array_equal(smoothed.coords, release.smooth("walking").coords)
+    clamped = smoothed.clamp(shapely.box(-122.5, 37.7, -122.3, 37.9))
     for each in (smoothed, clamped):
         assert isinstance(each.value, KINDS[kind][0])
         found = columns(each.value)
@@ -224,10 +224,10 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
     """The points of a row have times in columns of their own."""
     ends = {"end_lat": LAT, "end_lon": LON, "end_time": [time + datetime.timedelta(minutes=9) for time in TIMES]}
     release = ask("points", table(kind, **ends), person="user", **PAIRS)
-    assert gv.smooth(release, times=["time", "end_time"], motion="walking").n == 8
+    assert release.smooth("walking", times=["time", "end_time"]).n == 8
     for wrong in ("time", ["time", "end"], ["time"]):
         with pytest.raises(InvalidParameter, match=r"^times = .* one for each point of a row"):
-            gv.smooth(release, times=wrong, motion="walking")
+            release.smooth("walking", times=wrong)
 
 
 @EVERY_KIND
@@ -284,7 +284,7 @@ def test_the_index_of_pandas_is_kept() -> None:
 @EVERY_KIND
 def test_persons_may_be_given_apart(kind: str, labels: Any) -> None:
     """Labels may be a column of another table of any library."""
-    assert ask("center", table(kind), person=labels).by.tolist() == ["ann", "bob"]
+    assert ask("center", table(kind), person=labels).person.tolist() == ["ann", "bob"]
 
 
 def test_coordinates_may_be_numbers_of_any_type() -> None:

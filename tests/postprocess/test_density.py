@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil import Grid, HeatMap
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
-from geoveil.heatmaps import Grid, HeatMap, density
 from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from tests.geo.test_forms import in_the_plane
@@ -58,7 +58,7 @@ def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], 
     """The error of the map is at most a part of that of counting released points."""
     x = town(n)
     raw = alone(x, **how)
-    found, truth = density(raw, GRID), GRID.count(x)
+    found, truth = raw.density(GRID), GRID.count(x)
     assert off(found.value, truth) < part * off(GRID.count(raw.value), truth)
     assert (found.value >= 0).all()
     assert found.value.sum() <= n
@@ -103,9 +103,9 @@ def test_points_outside_the_grid_stay_outside() -> None:
     raw = alone(x)
     inside = GRID.count(raw.value).sum()
     assert inside > 1500
-    assert density(raw, GRID).value.sum() < 0.4 * inside
+    assert raw.density(GRID).value.sum() < 0.4 * inside
     nowhere = alone(x - [1e6, 0])
-    np.testing.assert_array_equal(density(nowhere, GRID).value, 0)
+    np.testing.assert_array_equal(nowhere.density(GRID).value, 0)
 
 
 @pytest.mark.statistical
@@ -113,7 +113,7 @@ def test_border_cells_are_not_biased() -> None:
     """Of points spread evenly over more than the grid, the border's cells get their share."""
     rng = np.random.default_rng(4)
     x = rng.uniform([-4000, -4000], [8000, 7000], size=(400_000, 2))
-    found = density(alone(x), GRID).value
+    found = alone(x).density(GRID).value
     border = np.concatenate([found[0], found[-1], found[:, 0], found[:, -1]])
     each = 400_000 * 250**2 / (12_000 * 11_000)
     assert border.mean() == pytest.approx(each, rel=0.05)
@@ -140,8 +140,8 @@ def test_the_map_is_made_of_the_release_alone() -> None:
     raw = alone(x)
     shift = np.array([37.0, -11.0])
     y, scale = np.asarray(raw.coords), np.full(2000, raw.scale.iloc[0])
-    first = density(raw, GRID).value
-    np.testing.assert_array_equal(first, density(raw, GRID).value)
+    first = raw.density(GRID).value
+    np.testing.assert_array_equal(first, raw.density(GRID).value)
     np.testing.assert_array_equal(first, deconvolve([NoisyPoints(y, "gaussian", scale)], GRID))
     # Another truth with the noise that leads to the same release: nothing else of it is there to be seen.
     elsewhere = (x + shift) + (y - x - shift)
@@ -155,14 +155,14 @@ def test_more_points_give_a_sharper_map() -> None:
     errors = []
     for n in (1_000, 10_000, 100_000):
         x = town(n)
-        errors.append(off(density(alone(x), GRID).value, GRID.count(x)) / n)
+        errors.append(off(alone(x).density(GRID).value, GRID.count(x)) / n)
     assert errors[0] > errors[1] > errors[2]
 
 
 def test_one_point_is_spread_by_its_noise() -> None:
     """Of one released point the map is highest in its cell and falls away from it, and holds at most one point."""
     grid = Grid((0, 0, 2250, 2250), cell=250)
-    found = density(gv.Locations([[1125.0, 1125.0]]).points(rho=1.0), grid).value
+    found = gv.Locations([[1125.0, 1125.0]]).points(rho=1.0).density(grid).value
     assert found[4, 4] == pytest.approx(1, abs=0.05)
     blurred = deconvolve([NoisyPoints(np.array([[1125.0, 1125.0]]), "gaussian", np.full(1, 400.0))], grid)
     assert blurred.argmax() == 4 * 9 + 4
@@ -178,17 +178,17 @@ def test_everyone_has_noise_of_their_own() -> None:
     labels = np.where(np.arange(5_000) < 4_000, 0, np.arange(5_000))
     raw = gv.Locations(x, person=labels, rng=np.random.default_rng(5)).points(rho=1 / (2 * 30**2))
     with pytest.raises(InvalidParameter, match="person = "):
-        density(raw, GRID)
-    found, truth = density(raw, GRID, person=labels), GRID.count(x)
+        raw.density(GRID)
+    found, truth = raw.density(GRID, person=labels), GRID.count(x)
     coarse = alone(x, rho=1 / (2 * float(raw.scale.iloc[0]) ** 2))
-    assert off(found.value, truth) < 0.7 * off(density(coarse, GRID).value, truth)
-    assert found.by.equals(raw.by)
+    assert off(found.value, truth) < 0.7 * off(coarse.density(GRID).value, truth)
+    assert found.person.equals(raw.person)
     frame = geopandas.GeoDataFrame({"who": labels}, geometry=shapely.points(x), crs=27700)
     named = gv.Locations(frame, person="who", rng=np.random.default_rng(5)).points(rho=1 / (2 * 30**2))
     plain = gv.Locations(x, person=labels, rng=np.random.default_rng(5)).points(
         rho=in_the_plane(27700, 1 / (2 * 30**2))
     )
-    np.testing.assert_allclose(density(named, GRID).value, density(plain, GRID, person=labels).value, atol=1e-6)
+    np.testing.assert_allclose(named.density(GRID).value, plain.density(GRID, person=labels).value, atol=1e-6)
 
 
 @pytest.mark.deep
@@ -209,11 +209,11 @@ def test_guarantees_of_several_releases_add_up() -> None:
     """The sum, or the largest of any person that a column names; two notions or metrics cannot be added."""
     x = town(100)
     morning, noon = (gv.Locations(x, rng=np.random.default_rng(7)).points(rho=rho) for rho in (1e-5, 2e-5))
-    both = density([morning, noon], GRID)
+    both = morning.density(GRID, others=[noon])
     assert both.guarantee == gv.CGP(rho=3e-5)
     assert both.n == 200
     assert [step["name"] for step in both.certificate()["mechanism"]] == ["Gaussian", "Gaussian"]
-    assert density(morning, GRID).guarantee == density([morning], GRID).guarantee == morning.guarantee
+    assert morning.density(GRID).guarantee == morning.guarantee
 
     def by_user(users: Any, rho: float, column: str = "user") -> gv.Release:
         frame = geopandas.GeoDataFrame({column: users}, geometry=shapely.points(x[: len(users)]))
@@ -222,26 +222,26 @@ def test_guarantees_of_several_releases_add_up() -> None:
     first = by_user(np.arange(100) % 10, 1e-5)
     second = by_user(np.arange(50) % 5 + 20, 4e-5)
     third = by_user(np.arange(20) + 100, 2e-5)
-    apart = density([first, second, third], GRID)
+    apart = first.density(GRID, others=[second, third])
     assert apart.guarantee == gv.CGP(rho=4e-5)
-    assert len(apart.by) == len(apart.answers) == 35
+    assert len(apart.person) == len(apart.answers) == 35
     again = by_user(np.arange(30) % 3 + 20, 3e-5)
-    joint = density([first, second, again], GRID)
+    joint = first.density(GRID, others=[second, again])
     assert joint.guarantee == gv.CGP(rho=7e-5)
     assert joint.certificate()["persons"] == 15
     # Labels that may name the same persons in another way are no evidence of other persons.
     for unlike in (by_user(np.arange(50) + 20, 4e-5, "device"), by_user([str(i) for i in range(50)], 4e-5)):
-        assert density([first, unlike], GRID).guarantee == gv.CGP(rho=5e-5)
-        assert density([first, unlike], GRID).by is None
-    arrays = [gv.Locations(x, person=np.arange(100) + start).points(rho=1e-5) for start in (0, 500)]
-    assert density(arrays, GRID).guarantee == gv.CGP(rho=2e-5)
+        assert first.density(GRID, others=[unlike]).guarantee == gv.CGP(rho=5e-5)
+        assert first.density(GRID, others=[unlike]).person is None
+    early, late = (gv.Locations(x, person=np.arange(100) + start).points(rho=1e-5) for start in (0, 500))
+    assert early.density(GRID, others=[late]).guarantee == gv.CGP(rho=2e-5)
     unknown = gv.Locations(geopandas.GeoSeries(shapely.points(x), crs=27700)).points(rho=2e-5)
-    assert density([first, unknown], GRID).guarantee == gv.CGP(rho=3e-5)
-    assert density([first, unknown], GRID).by is None
+    assert first.density(GRID, others=[unknown]).guarantee == gv.CGP(rho=3e-5)
+    assert first.density(GRID, others=[unknown]).person is None
 
     for other in (alone(x, epsilon=1e-2), alone(x, rho=1e-5, metric="2")):
         with pytest.raises(IncompatibleGuarantees):
-            density([morning, other], GRID)
+            morning.density(GRID, others=[other])
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_a_second_release_of_other_points_adds_their_counts() -> None:
     """Two releases make the map of all their points."""
     x = town(40_000)
     parts = [alone(half, seed) for seed, half in enumerate((x[:20_000], x[20_000:]))]
-    found, truth = density(parts, GRID).value, GRID.count(x)
+    found, truth = parts[0].density(GRID, others=parts[1:]).value, GRID.count(x)
     assert off(found, truth) < 0.7 * off(GRID.count(np.concatenate([part.value for part in parts])), truth)
     assert found.sum() == pytest.approx(truth.sum(), rel=0.02)
 
@@ -258,7 +258,7 @@ def test_a_second_release_of_other_points_adds_their_counts() -> None:
 def test_the_map_is_a_release() -> None:
     """It tells its grid, its guarantee, what was done and that no theorem bounds its error; it cannot be changed."""
     raw = alone(town(50))
-    found = density(raw, GRID)
+    found = raw.density(GRID)
     assert isinstance(found, HeatMap)
     assert found.grid == GRID
     assert found.value.shape == GRID.shape
@@ -284,50 +284,50 @@ def test_maps_in_feet_are_those_in_metres() -> None:
     plain = gv.Locations(x, rng=np.random.default_rng(1)).points(rho=in_the_plane(2227, 1e-2))
     ends = np.concatenate([city, city + np.array([4000, 3000])])
     metres, grid = Grid(tuple(ends), cell=250), Grid(tuple(ends / foot), cell=250 / foot)
-    assert off(density(feet, grid).value, density(plain, metres).value) < 2
+    assert off(feet.density(grid).value, plain.density(metres).value) < 2
     with pytest.raises(InvalidData, match="one coordinate system"):
-        density([feet, plain], GRID)
+        feet.density(GRID, others=[plain])
 
 
 def test_a_grid_that_is_left_out_suits_released_points_and_their_noise() -> None:
     """It covers every released point with cells of at least half of the noise; a number is a cell, four a box."""
     released = alone(town(500), rho=1e-4)
-    points, heat = np.asarray(released.value), density(released)
+    points, heat = np.asarray(released.value), released.density()
     west, south, east, north = heat.grid.bounds
     assert (points >= [west, south]).all()
     assert (points < [east, north]).all()
     assert heat.grid.cell == 50  # the scale is 70.7 m, and the map about 4 km wide
-    assert density(released, 500).grid.cell == 500
-    assert density(released, (0, 0, 40_000, 30_000)).grid == Grid((0, 0, 40_000, 30_000), cell=500)
-    one = density(gv.Locations([[5.0, 5.0]]).points(rho=1e-4))
+    assert released.density(500).grid.cell == 500
+    assert released.density((0, 0, 40_000, 30_000)).grid == Grid((0, 0, 40_000, 30_000), cell=500)
+    one = gv.Locations([[5.0, 5.0]]).points(rho=1e-4).density()
     assert one.grid.shape == (1, 1)
     for wrong in ("fine", True, -5, (0, 0, 1), (1, 1, 0, 0)):
         with pytest.raises(InvalidParameter):
-            density(released, wrong)  # type: ignore[arg-type]
+            released.density(wrong)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_mapped_is_refused() -> None:
-    """Other questions, dimensions and noises, processed releases, nothing, the same release twice, no grid."""
+    """Other questions, dimensions and noises, processed releases, arrays, the same release twice, no grid."""
     x = town(10)
     raw = gv.Locations(x).points(rho=1e-3)
-    inside = gv.clamp(raw, shapely.box(0, 0, 1, 1))
+    inside = raw.clamp(shapely.box(0, 0, 1, 1))
     bad: list[Any] = [
         gv.Locations(x).mean(rho=1),
         gv.Locations(x).points(epsilon=1, method="best"),
         gv.Locations(np.zeros((3, 3))).points(rho=1),
         inside,
-        density(raw, GRID),
-        [],
-        [x],
-        [raw, raw],
+        raw.density(GRID),
     ]
-    for releases in bad:
+    for release in bad:
         with pytest.raises(InvalidData):
-            density(releases, GRID)
+            release.density(GRID)
+    for other in (x, raw, inside):
+        with pytest.raises(InvalidData):
+            raw.density(GRID, others=[other])  # type: ignore[list-item]
     with pytest.raises(InvalidParameter, match="grid"):
-        density(raw, "250 m")  # type: ignore[arg-type]
+        raw.density("250 m")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="person = "):
-        density([raw, gv.Locations(x).points(rho=1e-3)], GRID, person=np.arange(10))
+        raw.density(GRID, person=np.arange(10), others=[gv.Locations(x).points(rho=1e-3)])
 
 
 def test_a_kernel_is_a_chance() -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil import Grid
 from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidData, InvalidParameter, NoErrorBound
-from geoveil.heatmaps import Grid, density, remap
 from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from geoveil.postprocess.remapping import PointPosterior, choose, over_cells, over_places
 from tests.geo.test_forms import in_the_plane
@@ -127,14 +127,14 @@ def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, floa
     before = math.sqrt(np.square(raw.value - x).sum(axis=1).mean())
     errors = {}
     for to in ("mean", "place"):
-        done = remap(raw, grid, weights=weights, to=to)
+        done = raw.remap(grid, weights=weights, to=to)
         errors[to] = math.sqrt(np.square(done.value - x).sum(axis=1).mean())
         assert done.expected_error() == pytest.approx(errors[to], rel=0.15)
         assert done.guarantee == raw.guarantee
         with pytest.raises(NoErrorBound, match="remapped"):
             done.error(0.05)
     assert errors["mean"] < 1.01 * errors["place"] < 0.9 * before
-    other = remap(raw, grid)
+    other = raw.remap(grid)
     assert errors["mean"] < 0.98 * math.sqrt(np.square(other.value - x).sum(axis=1).mean())
 
 
@@ -142,7 +142,7 @@ def test_to_place_takes_the_place_with_the_least_expected_square() -> None:
     """Of all places with a weight the chosen one has the least posterior mean square distance."""
     raw = released(np.repeat(PLACES, 20, axis=0))
     weights = np.array([1.0, 0.0, 2.0, 1.0])
-    chosen = remap(raw, PLACES, weights=weights, to="place")
+    chosen = raw.remap(PLACES, weights=weights, to="place")
     for y, place in zip(raw.value, chosen.value, strict=True):
         log = -np.square(y - PLACES).sum(axis=1) * 1e-5
         chance = weights * np.exp(log - log.max())
@@ -166,12 +166,12 @@ def test_one_place_draws_everything() -> None:
     """Where there is one place only, all points go there and no error is expected."""
     raw = released()
     for to in ("mean", "place"):
-        done = remap(raw, [[7.0, 8.0]], to=to)
+        done = raw.remap([[7.0, 8.0]], to=to)
         np.testing.assert_array_equal(done.value, np.tile([7.0, 8.0], (4, 1)))
         assert done.expected_error() == 0
     weights = np.zeros(GRID.shape)
     weights[1, 2] = 1e-300
-    np.testing.assert_allclose(remap(raw, GRID, weights=weights, to="place").value, np.tile([1250.0, 750.0], (4, 1)))
+    np.testing.assert_allclose(raw.remap(GRID, weights=weights, to="place").value, np.tile([1250.0, 750.0], (4, 1)))
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, 9e7])
@@ -179,14 +179,14 @@ def test_one_place_draws_everything() -> None:
 def test_points_far_from_every_place_go_to_the_nearest(far: float, budget: dict[str, Any]) -> None:
     """However small all likelihoods are, the result is a number, and near the side from which the point came."""
     raw = released(np.array([[far, 1000.0], [1500.0, -far], [-far, -far]]), **budget)
-    done = remap(raw, GRID).value
+    done = raw.remap(GRID).value
     assert np.isfinite(done).all()
     assert done[0, 0] > 2500
     assert done[1, 1] < 500
     assert (done[2] < 600).all()
     # Past the reach of any prior, weights of neighbours no longer count for Gaussian noise.
     if "epsilon" not in budget:
-        np.testing.assert_array_equal(remap(raw, PLACES[:3], to="place").value[2], PLACES[0])
+        np.testing.assert_array_equal(raw.remap(PLACES[:3], to="place").value[2], PLACES[0])
 
 
 @pytest.mark.statistical
@@ -194,7 +194,7 @@ def test_small_noise_leaves_points_where_they_are() -> None:
     """Within a cell's uniform prior, a point with little noise is its own estimate."""
     x = rng().uniform([0, 0], [3000, 2000], size=(50, 2))
     raw = released(x, rho=1.0)
-    assert np.abs(remap(raw, GRID).value - raw.value).max() < 3
+    assert np.abs(raw.remap(GRID).value - raw.value).max() < 3
 
 
 def test_everyone_has_noise_of_their_own() -> None:
@@ -203,8 +203,8 @@ def test_everyone_has_noise_of_their_own() -> None:
     labels = np.array(["b", "a", "a", "b", "a", "a", "a"])
     raw = gv.Locations(x, person=labels, rng=rng()).points(rho=1e-6)
     with pytest.raises(InvalidParameter, match=r"^person = None"):
-        remap(raw, PLACES)
-    done = remap(raw, PLACES, person=labels)
+        raw.remap(PLACES)
+    done = raw.remap(PLACES, person=labels)
     for person in "ab":
         at = labels == person
         scale = np.full(at.sum(), raw.scale[person])
@@ -212,9 +212,9 @@ def test_everyone_has_noise_of_their_own() -> None:
         np.testing.assert_allclose(done.value[at], alone.mean)
     for wrong in (labels[::-1], labels[:3], np.repeat("a", 7), np.arange(7)):
         with pytest.raises(InvalidData, match=r"^person = "):
-            remap(raw, PLACES, person=wrong)
+            raw.remap(PLACES, person=wrong)
     with pytest.raises(InvalidParameter, match=r"^person = "):
-        remap(gv.Locations(x).points(rho=1e-6), PLACES, person=labels)
+        gv.Locations(x).points(rho=1e-6).remap(PLACES, person=labels)
 
 
 def test_frames_stay_frames() -> None:
@@ -224,15 +224,15 @@ def test_frames_stay_frames() -> None:
         {"taxi": list("abbccc")}, geometry=shapely.points(x), crs=27700, index=np.arange(6) + 7
     )
     raw = gv.Locations(frame, person="taxi", rng=rng()).points(rho=1e-6)
-    done = remap(raw, GRID)
+    done = raw.remap(GRID)
     assert done.value.index.equals(frame.index)
     assert done.value["taxi"].equals(frame["taxi"])
     assert done.value.crs == frame.crs
     assert done.coords is not None
     np.testing.assert_allclose(shapely.get_coordinates(done.value.geometry.array), done.coords)
     array = gv.Locations(x, person=list("abbccc"), rng=rng()).points(rho=in_the_plane(27700, 1e-6))
-    np.testing.assert_allclose(remap(array, GRID, person=list("abbccc")).value, done.coords)
-    line = remap(gv.Locations(shapely.MultiPoint(x), rng=rng()).points(rho=1e-6), GRID).value
+    np.testing.assert_allclose(array.remap(GRID, person=list("abbccc")).value, done.coords)
+    line = gv.Locations(shapely.MultiPoint(x), rng=rng()).points(rho=1e-6).remap(GRID).value
     assert isinstance(line, shapely.MultiPoint)
 
 
@@ -247,28 +247,28 @@ def test_priors_are_in_the_units_of_the_release() -> None:
     metres, grid = Grid(tuple(ends), cell=500), Grid(tuple(ends / foot), cell=500 / foot)
     assert grid.shape == metres.shape == GRID.shape
     for prior, same in ((grid, metres), ((city + PLACES) / foot, city + PLACES)):
-        found = remap(feet, prior)
+        found = feet.remap(prior)
         assert found.coords is not None
-        np.testing.assert_allclose(found.coords, remap(plain, same).value, atol=1e-3)
+        np.testing.assert_allclose(found.coords, plain.remap(same).value, atol=1e-3)
         np.testing.assert_allclose(shapely.get_coordinates(found.value.array) * foot, found.coords)
-        assert found.expected_error() == pytest.approx(remap(plain, same).expected_error(), rel=1e-3)
+        assert found.expected_error() == pytest.approx(plain.remap(same).expected_error(), rel=1e-3)
 
 
 def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
     """Points in degrees serve as the same points in the release's system; without a system they are refused."""
     stops = geopandas.GeoSeries(shapely.points(PLACES + CITY), crs=32610)
     raw = gv.Locations(stops, rng=rng()).points(rho=1e-6)
-    expected = remap(raw, PLACES + CITY).coords
+    expected = raw.remap(PLACES + CITY).coords
     for prior in (stops, stops.to_frame("geometry"), stops.to_crs(4326)):
-        np.testing.assert_allclose(remap(raw, prior).coords, expected, atol=1e-3)  # type: ignore[arg-type]
+        np.testing.assert_allclose(raw.remap(prior).coords, expected, atol=1e-3)  # type: ignore[arg-type]
     with pytest.raises(InvalidData, match="crs"):
-        remap(raw, stops.set_crs(None, allow_override=True))
+        raw.remap(stops.set_crs(None, allow_override=True))
     with pytest.raises(InvalidData, match="Points"):
-        remap(raw, stops.buffer(10))
+        raw.remap(stops.buffer(10))
     arrays = gv.Locations(PLACES + CITY, rng=rng()).points(rho=in_the_plane(32610, 1e-6))
-    np.testing.assert_allclose(remap(arrays, stops).coords, expected, atol=1e-3)  # type: ignore[arg-type]
+    np.testing.assert_allclose(arrays.remap(stops).coords, expected, atol=1e-3)  # type: ignore[arg-type]
     with pytest.raises(GeoveilError, match="degrees"):
-        remap(arrays, stops.to_crs(4326))
+        arrays.remap(stops.to_crs(4326))
 
 
 @pytest.mark.parametrize(
@@ -288,21 +288,21 @@ def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
 def test_weights_that_are_no_prior_are_refused(weights: Any) -> None:
     """All zero, negative, missing, infinite or of another shape."""
     with pytest.raises(InvalidParameter, match="weights"):
-        remap(released(), PLACES, weights=weights)
+        released().remap(PLACES, weights=weights)
 
 
 @pytest.mark.parametrize("prior", [[], [[]], [[1.0]], [[1.0, np.nan]], [1.0, 2.0], "a", None, [[1, 2, 3]], 5], ids=str)
 def test_priors_that_are_no_places_are_refused(prior: Any) -> None:
     """Nothing, other dimensions, missing coordinates and words."""
     with pytest.raises(InvalidData, match="prior"):
-        remap(released(), prior)
+        released().remap(prior)
 
 
 def test_releases_that_cannot_be_remapped_are_refused() -> None:
     """Other questions, noise on all points together, processed releases, grids for other dimensions, unknown aims."""
     for x in (gv.Locations(PLACES).mean(rho=1), gv.Locations(PLACES).hull(rho=1)):
         with pytest.raises(InvalidData, match="of points"):
-            remap(x, PLACES)
+            x.remap(PLACES)
     together = [
         gv.Locations(PLACES).points(epsilon=1, method="best"),
         gv.Locations(PLACES).points(epsilon=gv.GP(epsilon=1, metric="2")),
@@ -310,14 +310,14 @@ def test_releases_that_cannot_be_remapped_are_refused() -> None:
     ]
     for raw in together:
         with pytest.raises(InvalidData, match=r"independent.*gv\.paper\.identity"):
-            remap(raw, PLACES)
+            raw.remap(PLACES)
     with pytest.raises(InvalidData, match="Remap first"):
-        remap(remap(released(), PLACES), PLACES)
+        released().remap(PLACES).remap(PLACES)
     with pytest.raises(InvalidData, match="plane"):
-        remap(released(np.zeros((3, 3))), GRID)
+        released(np.zeros((3, 3))).remap(GRID)
     with pytest.raises(InvalidParameter, match="to = "):
-        remap(released(), PLACES, to="mode")  # type: ignore[arg-type]
-    assert remap(released(np.zeros((3, 3))), np.eye(3)).value.shape == (3, 3)
+        released().remap(PLACES, to="mode")  # type: ignore[arg-type]
+    assert released(np.zeros((3, 3))).remap(np.eye(3)).value.shape == (3, 3)
 
 
 def test_independent_laplace_noises_are_one_and_the_same() -> None:
@@ -327,16 +327,16 @@ def test_independent_laplace_noises_are_one_and_the_same() -> None:
     alike = [release_of("points", x, rng=rng(), epsilon=0.01, **kind) for kind in how]
     for raw in (gv.paper.identity(x, epsilon=0.01, rng=rng()), *alike):
         expected = over_places(NoisyPoints(np.asarray(raw.coords), "laplace", np.full(1, 100.0)), PLACES, np.ones(4))
-        np.testing.assert_allclose(remap(raw, PLACES).value, expected.mean)
+        np.testing.assert_allclose(raw.remap(PLACES).value, expected.mean)
     copies = gv.Locations(PLACES, rng=rng()).points(epsilon=gv.GP(epsilon=0.01, metric="1"), method="best")
     expected = over_places(NoisyPoints(copies.value, "laplace", np.full(4, 100.0)), PLACES, np.ones(4))
-    np.testing.assert_allclose(remap(copies, PLACES).value, expected.mean)
+    np.testing.assert_allclose(copies.remap(PLACES).value, expected.mean)
 
 
 def test_the_heat_map_of_other_releases_is_paid_for() -> None:
     """Guarantees add up, unless the map is of the release itself or the persons are known to be others."""
     raw = released()
-    own = remap(raw, density(raw, GRID))
+    own = raw.remap(raw.density(GRID))
     assert own.guarantee == raw.guarantee
     assert "heat map" in own.processing.steps[-1]
     one, other = (
@@ -345,40 +345,40 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
         ).points(rho=rho)
         for users, rho in ((list("abcd"), 1e-5), (list("wxyz"), 3e-5))
     )
-    assert remap(one, density(other, GRID)).guarantee == gv.CGP(rho=3e-5)
+    assert one.remap(other.density(GRID)).guarantee == gv.CGP(rho=3e-5)
     same = released(rho=3e-5, rng=rng(3))
-    assert remap(raw, density(same, GRID)).guarantee == gv.CGP(rho=4e-5)
+    assert raw.remap(same.density(GRID)).guarantee == gv.CGP(rho=4e-5)
     unknown = gv.Locations(PLACES, rng=rng(3)).points(rho=3e-5)
-    done = remap(raw, density(unknown, GRID))
+    done = raw.remap(unknown.density(GRID))
     assert done.guarantee == gv.CGP(rho=4e-5)
     assert done.certificate()["rho"] == "0.00004"
-    np.testing.assert_allclose(done.value, remap(raw, GRID, weights=density(unknown, GRID).value).value)
+    np.testing.assert_allclose(done.value, raw.remap(GRID, weights=unknown.density(GRID).value).value)
     laplace = gv.Locations(PLACES, person=np.arange(4), rng=rng(3)).points(epsilon=1e-2)
     with pytest.raises(IncompatibleGuarantees):
-        remap(raw, density(laplace, GRID))
+        raw.remap(laplace.density(GRID))
     with pytest.raises(InvalidParameter, match="weights"):
-        remap(raw, density(raw, GRID), weights=np.ones(GRID.shape))
+        raw.remap(raw.density(GRID), weights=np.ones(GRID.shape))
     elsewhere = gv.Locations(geopandas.GeoSeries(shapely.points(PLACES), crs=27700), rng=rng()).points(rho=1e-5)
     with pytest.raises(InvalidData, match="system"):
-        remap(elsewhere, density(raw, GRID))
+        elsewhere.remap(raw.density(GRID))
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many points in small pieces come out as they do in one."""
     x = rng().uniform([0, 0], [3000, 2000], size=(40, 2))
     raw = released(x)
-    before = [remap(raw, prior).value for prior in (PLACES, GRID)]
+    before = [raw.remap(prior).value for prior in (PLACES, GRID)]
     monkeypatch.setattr("geoveil.postprocess.remapping._CHUNK", 150)
     for prior, expected in zip((PLACES, GRID), before, strict=True):
-        np.testing.assert_allclose(remap(raw, prior).value, expected, rtol=1e-12)
+        np.testing.assert_allclose(raw.remap(prior).value, expected, rtol=1e-12)
 
 
 def test_a_remapped_release_tells_what_was_done() -> None:
     """Its text and certificate name the prior, the expected error and no bound, and it can be clamped."""
     raw = released()
-    done = remap(raw, pd.DataFrame(PLACES).to_numpy())
+    done = raw.remap(pd.DataFrame(PLACES).to_numpy())
     assert "remapped to the posterior mean under a public prior of 4 places" in repr(done)
     assert "no guaranteed bound; " in repr(done)
     assert done.certificate()["radius_95"] is None
     assert done.id != raw.id
-    assert gv.clamp(done, shapely.box(0, 0, 100, 100)).value.max() <= 100
+    assert done.clamp(shapely.box(0, 0, 100, 100)).value.max() <= 100

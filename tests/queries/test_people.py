@@ -144,7 +144,7 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
     few, many = crowd(400), crowd(10_400)
     ask(few)  # imports
     assert calls(lambda: ask(many)) - calls(lambda: ask(few)) < 2000
-    assert len(ask(many).by) == 10_400
+    assert len(ask(many).person) == 10_400
     first = partial(gv.Locations(few, person="user").answer, lambda x: x[0, 0], lipschitz=1, rho=1e-4)
     assert calls(first) > 400  # what the count would notice
 

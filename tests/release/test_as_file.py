@@ -30,7 +30,7 @@ def saved(release: Any, path: Path) -> dict[str, Any]:
 
 def smoothed(release: Any) -> Any:
     """A release with its points along a walk through the day."""
-    return gv.smooth(release, times=np.arange(release.n) * 60.0, motion="walking")
+    return release.smooth("walking", times=np.arange(release.n) * 60.0)
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
     release: Any = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
     account = saved(release, tmp_path / f"out{ending}")
     again: Any = gv.load(tmp_path / f"out{ending}")
-    assert account["by"] == "user"
+    assert account["person"] == "user"
     assert again.guarantee == release.guarantee
     assert again.error(0.05).to_dict() == pytest.approx(release.error(0.05).to_dict())
     np.testing.assert_allclose(again.coords, release.coords, atol=0.02)
@@ -118,7 +118,7 @@ def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
 def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
     """Each cell is a square in the system of the points, with how many points are to be expected in it."""
     release = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
-    heat = gv.density(release, gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
+    heat = release.density(gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
     account = saved(heat, tmp_path / "heat.geojson")
     cells = geopandas.read_file(tmp_path / "heat.geojson")
     assert account["file"]["kind"] == "cells"
@@ -144,11 +144,13 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="no locations"):
         gv.Locations(frame, area=BAY).radius(rho=1e-3).to_file(tmp_path / "out.geojson")
     other = gv.Locations(frame, person="user", area=BAY).points(rho=1e-3)
-    heat = gv.density(
-        gv.Locations(frame, person="user", area=BAY).points(rho=1e-3), gv.Grid((-4000, -4000, 4000, 4000), cell=2000)
+    heat = (
+        gv.Locations(frame, person="user", area=BAY)
+        .points(rho=1e-3)
+        .density(gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
     )
     with pytest.raises(InvalidData, match="of one input"):
-        gv.remap(other, heat).to_file(tmp_path / "out.csv")
+        other.remap(heat).to_file(tmp_path / "out.csv")
     assert not [*tmp_path.iterdir()]
 
 

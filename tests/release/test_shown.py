@@ -83,12 +83,12 @@ KINDS: dict[str, tuple[Any, str]] = {
     "radii": (lambda tmp_path: release_of("radius", trips(), person="user", **HOW), ""),
     "numbers": (lambda tmp_path: release_of("answer", trips(), lambda x: x[0], lipschitz=1, size=2, **HOW), ""),
     "smoothed": (
-        lambda tmp_path: gv.smooth(release_of("points", trips(), person="user", **HOW), motion="car"),
+        lambda tmp_path: release_of("points", trips(), person="user", **HOW).smooth("car"),
         "Point",
     ),
     "heat map": (
-        lambda tmp_path: gv.density(
-            release_of("points", trips(), person=np.arange(60), **HOW), gv.Grid((0, 0, 3000, 2000), cell=500)
+        lambda tmp_path: release_of("points", trips(), person=np.arange(60), **HOW).density(
+            gv.Grid((0, 0, 3000, 2000), cell=500)
         ),
         "Polygon",
     ),
@@ -162,7 +162,7 @@ def test_metres_without_a_coordinate_system_are_drawn_and_shown() -> None:
         .geom_type.eq("Point")
         .all()
     )
-    heat = gv.density(release, gv.Grid((0, 0, 1000, 1000), cell=500))
+    heat = release.density(gv.Grid((0, 0, 1000, 1000), cell=500))
     assert heat.to_frame().shape == (4, 3)
     assert "<svg" not in release._repr_html_()
     with pytest.raises(InvalidData, match="in the plane"):
@@ -173,7 +173,7 @@ def test_metres_without_a_coordinate_system_are_drawn_and_shown() -> None:
 def test_a_heat_map_is_a_frame_of_cells() -> None:
     """A row for each cell, from the south-west; the numbers are those of the value; the system is as asked for."""
     release = release_of("points", trips(), person=np.arange(60), **HOW)
-    heat = gv.density(release, gv.Grid((-1000, -1000, 2000, 1000), cell=500))
+    heat = release.density(gv.Grid((-1000, -1000, 2000, 1000), cell=500))
     assert repr(heat).startswith("Heat map of 4 by 6 cells: 60 points of 60 persons\n")
     frame = heat.to_frame(crs=heat.crs)
     np.testing.assert_array_equal(frame["points"], heat.value.ravel())
@@ -199,8 +199,8 @@ def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     walk = np.cumsum(np.random.default_rng(3).normal(scale=50, size=(5000, 2)), axis=0)
     line = geopandas.GeoSeries([shapely.LineString(walk)], crs=BAY.crs)
     long = gv.Locations(line, area=BAY).points(rho=1e-2)._repr_html_()
-    fine = gv.density(
-        release_of("points", frame, person=np.arange(900), **HOW), gv.Grid((-9000, -9000, 9000, 9000), cell=60)
+    fine = release_of("points", frame, person=np.arange(900), **HOW).density(
+        gv.Grid((-9000, -9000, 9000, 9000), cell=60)
     )
     for card in (hulls, long, fine._repr_html_()):
         assert len(card.encode()) < 100_000

@@ -84,7 +84,7 @@ def _tracks(reach: float, area: gv.Area, rng: np.random.Generator, persons: int 
     released = gv.Locations(pd.concat(frames, ignore_index=True), person="who", area=area, rng=rng).points(
         keep=["time"], rho=hidden
     )
-    return gv.smooth(released, times="time", motion=gv.Motion(spread=0.7 * reach, speed=0.7 * reach / 500))
+    return released.smooth(gv.Motion(spread=0.7 * reach, speed=0.7 * reach / 500), times="time")
 
 
 def _ship(reach: float, area: gv.Area, rng: np.random.Generator) -> gv.Release:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from playwright.sync_api import Browser, BrowserContext, Page
 
 import geoveil as gv
-from geoveil.report import Balance, Layer, Report, Scene, compose, write
+from geoveil.report import Balance, Layer, Report, Scene, compose
 from geoveil.report.formatting import WARNING
 from geoveil.report.palette import LIGHT
 from tests.report.chromium import SETTLED
@@ -89,11 +89,8 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     def opened(layers: tuple[Layer, ...], *, balances: tuple[Balance, ...] = (BALANCE,), **how: Any) -> Shown:
         path = tmp_path / "report.html"
         release = gv.Locations(np.zeros((9, 2))).points(rho=GUARANTEE)
-        write(
-            path,
-            Report("Homes </script><b>", layers, release.facts(), release.certificate(), balances),
-            overwrite=True,
-        )
+        report = Report("Homes </script><b>", layers, release.facts(), release.certificate(), balances)
+        report.save(path, overwrite=True)
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **how})
         contexts.append(context)
         page = context.new_page()

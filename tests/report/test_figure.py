@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.report import Layer, Report, compose, write
+from geoveil.report import Layer, Report, compose
 from geoveil.report.figure import draw_scene
 from geoveil.report.formatting import WARNING
 
@@ -41,7 +41,7 @@ def test_a_picture_shows_something_and_warns_of_truth(release: gv.Release, truth
     from matplotlib.image import imread
 
     more = [Layer("true places", np.array([FERRY]), "points", "truth")] if truth else []
-    write(tmp_path / "out.png", report_of(release, *more))
+    report_of(release, *more).save(tmp_path / "out.png")
     picture = imread(tmp_path / "out.png")[..., :3]
     assert len(np.unique((picture * 255).astype(int) @ [1 << 16, 1 << 8, 1])) > 100
     red = (np.abs(picture - [185 / 255, 28 / 255, 28 / 255]) < 0.01).all(axis=2).mean()
@@ -52,7 +52,7 @@ def test_a_picture_shows_something_and_warns_of_truth(release: gv.Release, truth
 def test_a_pdf_has_its_width_and_its_fonts(release: gv.Release, width: float | None, tmp_path: Path) -> None:
     """The page of a PDF is as wide as asked for, 180 mm by default; its fonts are inside, as TrueType."""
     for name in ("one.pdf", "two.pdf"):
-        write(tmp_path / name, report_of(release, width=width))
+        report_of(release, width=width).save(tmp_path / name)
     data = (tmp_path / "one.pdf").read_bytes()
     assert data == (tmp_path / "two.pdf").read_bytes()
     [box] = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", data)
@@ -64,7 +64,7 @@ def test_a_pdf_has_its_width_and_its_fonts(release: gv.Release, width: float | N
 
 def test_an_svg_needs_no_font(release: gv.Release, tmp_path: Path) -> None:
     """Letters are outlines, the width is stated, and nothing is referred to."""
-    write(tmp_path / "out.svg", report_of(release, width=120))
+    report_of(release, width=120).save(tmp_path / "out.svg")
     text = (tmp_path / "out.svg").read_text(encoding="utf-8")
     wide = re.findall(r'<svg [^>]*width="([\d.]+)pt"', text.replace("\n", " "))
     assert float(wide[0]) / 72 * 25.4 == pytest.approx(120, abs=0.1)
@@ -74,7 +74,7 @@ def test_an_svg_needs_no_font(release: gv.Release, tmp_path: Path) -> None:
 
 def test_truth_is_in_the_title_of_the_file(release: gv.Release, tmp_path: Path) -> None:
     """A PDF with true locations says so in its title, too."""
-    write(tmp_path / "out.pdf", report_of(release, Layer("true places", np.array([FERRY]), "points", "truth")))
+    report_of(release, Layer("true places", np.array([FERRY]), "points", "truth")).save(tmp_path / "out.pdf")
     data = (tmp_path / "out.pdf").read_bytes()
     assert WARNING.encode() in data or any(
         WARNING.encode() in zlib.decompress(part) for part in re.findall(rb"stream\r?\n(x.*?)endstream", data, re.S)

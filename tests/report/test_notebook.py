@@ -23,7 +23,7 @@ release = gv.Locations(homes, person=np.arange(400), area=bay).points(rho=1e-4)
 release
 """,
     "gv.Locations(homes, area=bay).hull(rho=1e-4)",
-    "gv.density(release, gv.Grid((-8000, -8000, 8000, 8000), cell=1000))",
+    "release.density(gv.Grid((-8000, -8000, 8000, 8000), cell=1000))",
     "session = gv.Locations(homes, area=bay).session(rho=1e-3)\nsession.mean(rho=1e-4)",
     "session",
     'ledger = gv.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")\n_ = ledger.create("ann", rho=1e-3)\nledger',

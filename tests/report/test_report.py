@@ -18,12 +18,13 @@ import pytest
 import shapely
 
 import geoveil as gv
+from geoveil.certificates import Certificate
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
-from geoveil.facts import Exactness
+from geoveil.facts import Processing
 from geoveil.geo.distortion import earth
 from geoveil.protection import TABLE
-from geoveil.release import map_cells
-from geoveil.report import Balance, Layer, Report, write
+from geoveil.release import as_layers
+from geoveil.report import Balance, Layer, Report
 from geoveil.report import page as page_module
 from geoveil.report.composing import compose
 from geoveil.report.formatting import WARNING
@@ -152,8 +153,8 @@ def test_data_is_text_wherever_it_stands() -> None:
     places = np.array([FERRY])
     layers = (Layer(ODD, places, "marks", "public", texts=(ODD,)), Layer(ODD, places, "points", "released", radius=9))
     balance = Balance(ODD, "rho", Decimal(1), Decimal("0.5"), Decimal("0.5"))
-    certificate = {**release.certificate(), "crs": ODD, "id": ODD}
-    facts = replace(release.facts(), query=ODD, processed=(ODD,), exactness=Exactness(ODD, 0, 0))
+    certificate: Certificate = {**release.certificate(), "crs": ODD, "id": ODD}
+    facts = replace(release.facts(), query=ODD, processing=Processing((ODD,)), inexact=ODD)
     text = page(Report(ODD, layers, facts, certificate, (balance,), (ODD,)))
     outline = Outline(text)
     assert not outline.open
@@ -371,13 +372,13 @@ def test_a_length_has_no_place(question: str, tmp_path: Path) -> None:
     """A length has no layers: its page has no map and says so, and there is no figure of it."""
     release = ask(question)
     assert release.layers() == ()
-    write(tmp_path / "out.html", report_of(release))
+    report_of(release).save(tmp_path / "out.html")
     text = (tmp_path / "out.html").read_text()
     assert "no location on a map" in text
     assert "<polyline" in text
     assert 'class="frame"' not in text
     with pytest.raises(InvalidData, match=r"\.html"):
-        write(tmp_path / "out.png", report_of(release))
+        report_of(release).save(tmp_path / "out.png")
 
 
 @pytest.mark.parametrize(("question", "more"), [("distance", {}), ("first_within", {"radius": 500})])
@@ -391,7 +392,7 @@ def test_a_question_about_a_place_shows_the_place(question: str, more: dict[str,
 def test_smoothed_and_line_shaped_releases() -> None:
     """Smoothed tracks have a band of the error to expect, as no theorem bounds it; rows that are lines are lines."""
     frame = trips(40, by=["ann"] * 40)
-    smoothed = gv.smooth(ask("points", person="user", x=frame), times=np.arange(40.0) * 60, motion="taxi")
+    smoothed = ask("points", person="user", x=frame).smooth("taxi", times=np.arange(40.0) * 60)
     [layer] = smoothed.layers()
     assert (layer.name, layer.kind, layer.radius) == ("released track", "lines", None)
     assert layer.expected == smoothed.expected_error()
@@ -414,7 +415,7 @@ def test_smoothed_and_line_shaped_releases() -> None:
 def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that can be seen are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask("points", x=trips(5000), person="user", rho=1e-5)
-    heat = gv.density(release, gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
+    heat = release.density(gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
     [layer] = heat.layers()
     assert layer.values is not None
     assert layer.values.sum() == pytest.approx(heat.value[heat.value >= 0.01 * heat.value.max()].sum())
@@ -429,7 +430,7 @@ def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cells.covers(shapely.Point(*scene.projection.to_map(np.array([[where.x[0], where.y[0]]]))[0]))
     assert limits[0] <= heat.value.max() == pytest.approx(limits[-1], rel=0.05)
     many = len(layer.values)
-    monkeypatch.setattr(map_cells, "_MOST_CELLS", many - 1)
+    monkeypatch.setattr(as_layers, "_MOST_CELLS", many - 1)
     [coarse] = heat.layers()
     assert coarse.values is not None
     assert len(coarse.values) < many
@@ -485,7 +486,7 @@ def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytes
     """A figure without matplotlib is refused with what to install; nothing is left behind."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(InvalidParameter, match=re.escape("pip install 'geoveil[plot]'")):
-        write(tmp_path / "out.png", report_of(ask("center")))
+        report_of(ask("center")).save(tmp_path / "out.png")
     assert not list(tmp_path.iterdir())
 
 
@@ -493,7 +494,7 @@ def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytes
 def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
     """Only four endings are known, and the error names them."""
     with pytest.raises(InvalidParameter, match=r"\.html, \.png, \.svg or \.pdf"):
-        write(tmp_path / name, report_of(ask("center")))
+        report_of(ask("center")).save(tmp_path / name)
 
 
 @pytest.mark.once
@@ -501,7 +502,7 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
     report = report_of(ask("center"))
     path = tmp_path / "out.html"
-    write(path, report)
+    report.save(path)
     before = path.read_bytes()
 
     def fail(*_: Any) -> str:
@@ -509,11 +510,11 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(page_module, "attacker_curve", fail)
     with pytest.raises(InvalidFile, match="no space left"):
-        write(path, report, overwrite=True)
+        report.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["out.html"]
     with pytest.raises(InvalidFile, match="Create the folder first"):
-        write(tmp_path / "missing" / "out.html", report)
+        report.save(tmp_path / "missing" / "out.html")
 
 
 @pytest.mark.parametrize(

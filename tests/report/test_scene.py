@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.release.map_cells import cells_layer
+from geoveil.release.as_layers import cells_layer
 from geoveil.report import Layer, Report, compose
 from geoveil.report.classes import hexagons, limits_of
 from geoveil.report.composing import DOTS
@@ -251,32 +251,32 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
     homes = geopandas.GeoSeries.from_xy(*rng.normal([8.54, 47.38], 0.01, size=(400, 2)).T, crs=4326)
     heat = gv.Locations(homes, person=np.arange(400), area=area, rng=rng).heatmap(1000, rho=1e-5)
-    assert (heat.value > 0).sum() > (heat.value >= heat.largest).sum() > 3
+    assert (heat.value > 0).sum() > (heat.value >= heat.error()).sum() > 3
     [layer] = heat.layers()
     assert layer.values is not None
-    assert sorted(layer.values) == pytest.approx(sorted(heat.value[heat.value >= heat.largest]))
-    said = f"Blank: less than {heat.largest:.3g} persons."
+    assert sorted(layer.values) == pytest.approx(sorted(heat.value[heat.value >= heat.error()]))
+    said = f"Blank: less than {heat.error():.3g} persons."
     assert said in layer.note
     shaded = compose((layer,))
     assert shaded is not None
-    assert shaded.layers[0].keys[1].text.startswith(f"{heat.largest:.3g} to under ")
+    assert shaded.layers[0].keys[1].text.startswith(f"{heat.error():.3g} to under ")
     boxes = [shapely.box(8.5, 47.36, 8.58, 47.4), shapely.box(8.44, 47.32, 8.45, 47.33)]
     counts = gv.Locations(homes, person=np.arange(400), area=area, rng=rng).counts(
         geopandas.GeoSeries(boxes, crs=4326), rho=1e-5
     )
-    regions = replace(counts.layers()[0], values=np.array([counts.largest + 1, counts.largest / 2]))
+    regions = replace(counts.layers()[0], values=np.array([counts.error() + 1, counts.error() / 2]))
     scene = compose((regions,))
     assert scene is not None
     [group] = scene.layers
     filled = [shape for shape in group.shapes if shape.form == "fill"]
     assert [len(shape.parts) for shape in filled] == [1]
-    least = f"{float(f'{counts.largest:.3g}'):,.12g}"
+    least = f"{float(f'{counts.error():.3g}'):,.12g}"
     assert least in group.keys[1].text
     # Of the two numbers that were released, the larger one is so large that 1% of it is above the noise.
     values = counts.layers()[0].values
     assert values is not None
     faintest = values.max() / 100
-    assert faintest > counts.largest
+    assert faintest > counts.error()
     said = f"Blank: less than {faintest:.3g} persons. Noise moves no number by more than {least} persons,"
     assert counts.layers()[0].note.startswith(said)
 
@@ -310,7 +310,7 @@ def test_noise_of_slices_and_blocks_adds_up() -> None:
     heat = visits.heatmap(2000, every="1 day", rho=1e-4)
     assert len(heat.slices) == 2
     assert heat.plane is not None
-    assert heat.layers()[0].least == pytest.approx(heat.largest * 2**0.5)
+    assert heat.layers()[0].least == pytest.approx(heat.error() * 2**0.5)
     fine = cells_layer(gv.Grid((-3e4, -3e4, 3e4, 3e4), cell=200), np.ones((300, 300)), heat.plane, "riders", noise=0.5)
     assert "drawn in blocks of 400 m" in fine.name
     assert fine.least == 1.0

@@ -367,7 +367,7 @@ def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_
     assert set(found["id"]) == set(data.loc[data["user"] != "u0001", "id"])
     assert found["user"].nunique() == 2
     assert not set(found["user"]) & set(data["user"])
-    assert [*release.by] == sorted(set(found["user"]))
+    assert [*release.person] == sorted(set(found["user"]))
     assert release.certificate()["persons"] == 2
 
 

@@ -228,7 +228,7 @@ def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyP
     again, facts = found
     assert (again, facts) == (first, {"file": {"sha256": sha256}})
     assert again.digest() == sha256
-    again.publish({"file": "out"}, again=True)
+    again.publish({"file": {"name": "out"}}, again=True)
     again.clear()
     assert again.digest() == sha256
     assert again.certified() == {"file": "out"}

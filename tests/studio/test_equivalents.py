@@ -87,10 +87,9 @@ def _told(path: Path) -> dict[str, Any]:
     """What the certificate of a released file states, besides what differs by chance; the file must verify."""
     verified = gv.verify(path)
     assert verified, verified
-    account = verified.certificate
-    assert account is not None
-    same = ("query", "notion", "rho", "epsilon", "metric", "n", "persons", "method", "by", "times", "where", "outside")
-    return {name: account[name] for name in same if name in account}
+    assert verified.certificate is not None
+    same = {"query", "notion", "rho", "epsilon", "metric", "n", "persons", "method", "person", "times", "where"}
+    return {name: stated for name, stated in verified.certificate.items() if name in {*same, "outside"}}
 
 
 def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:

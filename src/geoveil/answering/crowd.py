@@ -40,7 +40,7 @@ from geoveil.privacy import (
 )
 from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
 from geoveil.queries.crowd.lattice import WIDEST
-from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, noise_bound
+from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
 
 __all__ = [
     "CountsQuestion",
@@ -213,9 +213,7 @@ class CrowdQuestion(ABC):
 
 def _noise(query: Any, noisy: Floats, sums: int) -> dict[str, Any]:
     """Return the noise on numbers that are each the sum of some of the query's numbers."""
-    deviation = query.mechanism.deviation * math.sqrt(sums)
-    largest, each = (noise_bound(deviation, noisy.size, 0.05, each=alone, query=query) for alone in (False, True))
-    return {"noisy": noisy, "deviation": deviation, "largest": largest, "each": each}
+    return {"noisy": noisy, "deviation": query.mechanism.deviation * math.sqrt(sums)}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from geoveil.geo import AreaLike, Plane, enter
 from geoveil.geo.geometries import Index
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Metric
-from geoveil.release.map_cells import boxes_of
+from geoveil.release.as_layers import boxes_of
 
 __all__ = ["counts", "flows", "grid_of", "heatmap", "items_of", "trips_of"]
 

@@ -16,9 +16,8 @@ from geoveil.answering.intake import in_the_plane
 from geoveil.answering.streaming import no_locations
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
-from geoveil.certificates import KeyLike, read_certificate
+from geoveil.certificates import read_certificate
 from geoveil.errors import InvalidFile
-from geoveil.facts import Processing, Removed, Unchanged
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
@@ -30,10 +29,10 @@ from geoveil.geo.geometries import Index, vertices
 from geoveil.geo.row_selection import NONE
 from geoveil.geo.seconds import joined_times, part_of_times, time_column
 from geoveil.geo.texts import numbers
-from geoveil.privacy import Metric, certified, stretch_sizes
+from geoveil.privacy import Metric, stretch_sizes
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release
-from geoveil.release.as_file import write_release
+from geoveil.release.answered import provenance_of
 
 if TYPE_CHECKING:
     import geopandas
@@ -57,16 +56,16 @@ class LoadedRelease(Release):
 
     file: LocationFile = field(kw_only=True)
 
-    def to_file(self, path: PathLike, *, sign: KeyLike = None, overwrite: bool = False) -> Path:
-        path = Path(path)
-        if ending(path) != ending(self.file.path):
-            return super().to_file(path, sign=sign, overwrite=overwrite)
+    def _endings(self) -> tuple[str, ...]:
         # The file may have a format that no frame can be written to, such as GPX.
-        return write_release(self, path, sign, overwrite=overwrite, write=self._rewrite)
+        return (*super()._endings(), ending(self.file.path))
 
-    def _rewrite(self, path: Path) -> dict[str, Any]:
-        """Write the file again with the release's current places; return the options to read it."""
+    def _write(self, path: Path) -> dict[str, Any]:
+        """Write the release; in the format of its file, that file again with the release's current places."""
         import pyarrow as pa
+
+        if ending(path) != ending(self.file.path):
+            return super()._write(path)
 
         coords, plane = self.coords, self.plane
         assert coords is not None
@@ -114,35 +113,14 @@ def load(path: PathLike) -> Release:
     account = read_certificate(beside)
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
-        guarantee = certified(account)
-        area, file, by, method = Area.certified(account["area"]), account["file"], account["by"], account["method"]
-        sha256, reading = file["sha256"], dict(file["reading"])
-        kind = file.get("kind", "points")
-        more = {name: account[name] for name in ("inexact", "id", "pseudonyms")}
-        more["entry"] = None if account["entry"] is None else Entry(**account["entry"])
-        less = account["rows_removed"]
-        removed = Removed(
-            int(less["missing"]),
-            outside=int(less["outside"]),
-            filtered=int(less["filtered"]),
-            where=account["where"],
-            thinned=int(less["thinned"]),
-            untimed=int(less["untimed"]),
-        )
-        more["times"] = None if account["times"] is None else tuple(map(str, account["times"]))
-        more["span"] = (
-            None if account.get("span") is None else tuple(np.array(account["span"], "M8[us]").astype(int).tolist())
-        )
-        more |= {"outside": account["outside"], "removed": removed}
-        more["unchanged"] = tuple(
-            Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
-            for column in account["unchanged"]
-        )
-        rounding = float(account["rounding"])
-        expected = None if account.get("expected_error") is None else float(account["expected_error"]) * area.shrink
-        more["processing"] = Processing(
-            tuple(account["processed"]), bounded=account["radius_95"] is not None, expected=expected
-        )
+        if account["area"] is None:
+            raise ValueError("it states no area")
+        area = Area.certified(account["area"])
+        stated = provenance_of(account, area)
+        guarantee, file, by, method = stated.guarantee, account["file"], account["person"], account["method"]
+        sha256, reading, rounding = file["sha256"], dict(file["reading"]), float(account["rounding"])
+        kind, release_id = file.get("kind", "points"), account["id"]
+        entry = None if account["entry"] is None else Entry(**account["entry"])
         if not {*reading} <= READING or not isinstance(by, str | None):
             raise ValueError(reading, by)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
@@ -169,7 +147,7 @@ def load(path: PathLike) -> Release:
     coords, rows = vertices(np.asarray(frame.geometry.array))
     codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
     working = in_the_plane(guarantee, area)
-    sizes = _unit_sizes(guarantee.metric, more["times"], frame, rows, codes, path)
+    sizes = _unit_sizes(guarantee.metric, stated.times, frame, rows, codes, path)
     order = np.argsort(codes, kind="stable")
     queries = Persons.by_size(
         np.bincount(codes),
@@ -180,13 +158,13 @@ def load(path: PathLike) -> Release:
         frame,
         answers=answers_without_values(queries),
         point_scales=queries.first.point_scales(sizes),
-        n=len(rows),
         coords=plane.into(coords),
         plane=plane,
-        by=None if persons is None else pd.Index(persons, name=by),
-        guarantee=guarantee,
+        person=None if persons is None else pd.Index(persons, name=by),
         file=opened,
-        **more,
+        entry=entry,
+        id=release_id,
+        **{**vars(stated), "n": len(rows)},
     )
 
 

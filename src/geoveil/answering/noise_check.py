@@ -10,6 +10,7 @@ import numpy as np
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.timed_rows import TimedRows, times_of
+from geoveil.certificates import Certificate
 from geoveil.errors import GeoveilError
 from geoveil.geo.areas import Area, area_of, local
 from geoveil.geo.formats import open_locations
@@ -27,7 +28,7 @@ _ROUNDING = 1e-9
 _MEASURED = 1e-6
 
 
-def noise_problems(path: Path, account: dict[str, Any]) -> tuple[list[str], bool]:
+def noise_problems(path: Path, account: Certificate) -> tuple[list[str], bool]:
     """Return the contradictions in a certificate, and whether the scale of its noise could be recomputed.
 
     Parameters
@@ -54,15 +55,15 @@ def noise_problems(path: Path, account: dict[str, Any]) -> tuple[list[str], bool
         # The sizes of an answer's units are not stated.
         known = account["persons"] == 1 and not account["processed"] and not guarantee.metric.of_unit
         if account["query"] in SUMMARIES and known:
-            how = {"rounding": account["rounding"]}
-            needed = SUMMARIES[account["query"]](account["n"], 2, working, account["method"], **how).mechanism
+            made = SUMMARIES[account["query"]]
+            needed = made(account["n"], 2, working, account["method"], rounding=account["rounding"]).mechanism
             return [*problems, *_scales(account, type(needed).__name__, needed.scale, needed.scale)], True
     except (GeoveilError, KeyError, TypeError, ValueError, AttributeError) as problem:
         return [" ".join(str(problem).split())[:300] or type(problem).__name__], False
     return problems, False
 
 
-def _words(account: dict[str, Any], guarantee: Guarantee) -> list[str]:
+def _words(account: Certificate, guarantee: Guarantee) -> list[str]:
     """Compare the distance in the certificate's plain words with its guarantee."""
     away = hidden(guarantee.hidden(chance=0.75))
     return [] if away in account["words"] else [f"its words do not name {away}, which its guarantee hides"]
@@ -75,14 +76,15 @@ def _area(stated: Area, found: Area) -> list[str]:
     return []
 
 
-def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area) -> list[str]:
+def _points(path: Path, account: Certificate, working: Guarantee, area: Area) -> list[str]:
     """Compare numbers of points, columns and noise with the file."""
     file = open_locations(path, **account["file"]["reading"])
     # Pseudonyms are not unchanged, and are in the column of persons.
-    listed = {column["name"] for column in account["unchanged"]} | {"radius_95", "rho", "epsilon", str(account["by"])}
+    listed = {"radius_95", "rho", "epsilon", str(account["person"]), *(each["name"] for each in account["unchanged"])}
     # Shapefiles cut the names of columns.
     listed |= {name[:10] for name in listed}
-    by = account["by"] if account["by"] in (None, *file.columns) else account["by"][:10]
+    by = account["person"]
+    by = by if by is None or by in file.columns else by[:10]
     unlisted = [name for name in file.columns if name not in listed and name not in file.numbered]
     people, filled = PersonCounts(by), set[str]()
     times = tuple(time_column(name, file.columns) for name in account["times"] or ())
@@ -95,9 +97,10 @@ def _points(path: Path, account: dict[str, Any], working: Guarantee, area: Area)
             timed.add(coded.dictionary, codes, batch.rows, len(batch), times_of(batch, times))
         filled |= {name for name in unlisted if _has_values(batch.columns[name])}
     problems = []
-    for name, found in (("n", int(people.sizes.sum())), ("persons", len(people.sizes))):
-        if account[name] != found:
-            problems.append(f"it states {name} = {account[name]}, and the file has {found}")
+    counts = (("n", account["n"], int(people.sizes.sum())), ("persons", account["persons"], len(people.sizes)))
+    for name, number, found in counts:
+        if number != found:
+            problems.append(f"it states {name} = {number}, and the file has {found}")
     if filled:
         problems.append(f"the file has columns that the certificate does not list: {', '.join(sorted(filled))}")
 
@@ -121,7 +124,7 @@ def _has_values(column: Any) -> bool:
     return any(str(value) not in ("None", "nan", "") for value in column.unique().to_pylist())
 
 
-def _scales(account: dict[str, Any], name: str, smallest: float, largest: float) -> list[str]:
+def _scales(account: Certificate, name: str, smallest: float, largest: float) -> list[str]:
     """Compare the stated scales of noise with those that the guarantee needs."""
     stated = [use for use in account["mechanism"] if use["name"] == name]
     if len(stated) != 1 or len(account["mechanism"]) != 1:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import base64
 import io
 import json
-from typing import Any
 
 import numpy as np
+
+from geoveil.queries.answer import Value
 
 __all__ = ["packed", "unpacked"]
 
 
-def packed(kept: Any) -> str:
+def packed(kept: object) -> str:
     """Return arrays, numbers, texts, and lists and dicts of them, as JSON."""
     return json.dumps(_plain(kept), separators=(",", ":"))
 
 
-def unpacked(content: str) -> Any:
+def unpacked(content: str) -> Value:
     """Return the values that were packed."""
     return _rebuilt(json.loads(content))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         written = io.BytesIO()
         np.save(written, value, allow_pickle=False)
@@ -34,7 +35,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _rebuilt(value: Any) -> Any:
+def _rebuilt(value: object) -> object:
     if isinstance(value, list):
         return [_rebuilt(part) for part in value]
     if not isinstance(value, dict):

@@ -27,6 +27,7 @@ from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
 from geoveil.queries import Answer, Answers, Persons, Query, UnitSizes, ask_each, restored_each
 from geoveil.release import Release
+from geoveil.release.kinds import kind_of
 
 __all__ = ["Inquiry", "answer", "ask", "inquiry_about"]
 
@@ -138,7 +139,7 @@ class _InMemory(Inquiry[A, Release]):
 
     def _split_columns(self) -> SplitColumns:
         """Return the columns that are released unchanged and those that are removed; only points have any."""
-        return self.data.form.columns(self.data.by, self._keep) if self.first.kind == "points" else ({}, ())
+        return self.data.form.columns(self.data.by, self._keep) if kind_of(self.first).of_points else ({}, ())
 
     def _query(self, n: int, units: UnitSizes | None, metric: Metric | None = None) -> Query:
         """Return the query about n points with units of these sizes, under another metric if one is given."""
@@ -222,7 +223,7 @@ class _InMemory(Inquiry[A, Release]):
             point_scales=shaped.scales,
             plane=form.plane,
             pairs=form.pairs,
-            by=None if people is None else people.released,
+            person=None if people is None else people.released,
             crowd=None if self.data.crowd is None else len(self.data.crowd.sizes),
             pseudonyms=people is not None and people.pseudonyms is not None,
             outside=form.outside,

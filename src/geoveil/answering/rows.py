@@ -35,7 +35,8 @@ from geoveil.noise import Source
 from geoveil.privacy import Duration, Guarantee
 from geoveil.queries import Query
 from geoveil.release import CrowdRelease, Release
-from geoveil.release.as_file import endings
+from geoveil.release.as_file import RASTERS, endings
+from geoveil.release.kinds import kind_of
 
 if TYPE_CHECKING:
     import geopandas
@@ -222,10 +223,8 @@ def check_destination(asked: Asked, query: Query, plane: Plane | None) -> None:
     if plane is None:
         allowed = "left out for metres without a place on the Earth"
         raise InvalidParameter("to", str(path), allowed, "numpy writes arrays; a frame states where its points are.")
-    placed = query.kind not in ("length", "position") and (
-        query.kind != "positions" or getattr(query, "locations", None) is not None
-    )
-    known = (*endings(placed=placed), *((".tif", ".tiff") if query.kind == "cells" else ()))
+    kind = kind_of(query)
+    known = (*endings(placed=kind.placed(query)), *(RASTERS if kind.raster else ()))
     if ending(path) not in known:
         raise InvalidParameter("to", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
     check_target(path, overwrite=asked.overwrite)

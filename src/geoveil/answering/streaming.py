@@ -22,7 +22,8 @@ from geoveil.answering.point_rows import PointNoise, PointRows, ReadRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.budget import price_of
-from geoveil.certificates import SigningKey, certificate_digest, signed
+from geoveil.certificates import Certificate, SigningKey, certificate_digest, signed
+from geoveil.certificates.certificate import StatedSignature
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.facts import Unchanged
 from geoveil.geo.columns import distinct
@@ -68,7 +69,7 @@ class FileRelease(Release):
 
     Parameters
     ----------
-    by_column : str, optional
+    person_column : str, optional
         The column that names the person of each row.
     reading : dict
         The options with which the file is read.
@@ -89,12 +90,12 @@ class FileRelease(Release):
     ('released.gpkg', 3, 3)
     """
 
-    by_column: str | None = field(kw_only=True)
+    person_column: str | None = field(kw_only=True)
     reading: dict[str, Any] = field(kw_only=True)
     digest: str = field(kw_only=True)
     moved: int = field(kw_only=True)
     formulas: tuple[str, ...] = field(kw_only=True)
-    signature: dict[str, str] | None = field(kw_only=True, default=None)
+    signature: StatedSignature | None = field(kw_only=True, default=None)
 
     @property
     def file_name(self) -> str:
@@ -110,12 +111,17 @@ class FileRelease(Release):
 
         return load(self.value)
 
-    def certificate(self) -> dict[str, Any]:
-        file = {"name": self.file_name, "sha256": self.digest, "reading": self.reading, "kind": "points"}
+    def certificate(self) -> Certificate:
+        account = super().certificate()
+        account["person"] = self.person_column
+        account["file"] = {
+            "name": self.file_name, "sha256": self.digest, "reading": self.reading, "kind": self.kind.name
+        }  # fmt: skip
         if self.formulas:
-            file["formulas"] = list(self.formulas)
-        account = {**super().certificate(), "by": self.by_column, "file": file}
-        return account if self.signature is None else {**account, "signature": self.signature}
+            account["file"]["formulas"] = list(self.formulas)
+        if self.signature is not None:
+            account["signature"] = self.signature
+        return account
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
     _known: list[tuple[int, NDArray[np.int32]]] = field(default_factory=list)
     _state: State | None = None
     _first: Fingerprint = field(default_factory=Fingerprint)
-    _certified: tuple[FileRelease, dict[str, Any]] | None = None
+    _certified: tuple[FileRelease, Certificate] | None = None
 
     def count(self, progress: Progress, *, every_column: bool = False) -> None:
         """Check all locations and texts, and count each person's points, which determine the noise.
@@ -367,7 +373,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
         """Return the release, given its facts."""
         return FileRelease(self.final, **facts)
 
-    def certified(self, drawn: Written, source: Source, receipt: Receipt) -> tuple[FileRelease, dict[str, Any]]:
+    def certified(self, drawn: Written, source: Source, receipt: Receipt) -> tuple[FileRelease, Certificate]:
         """Return the release and its certificate, signed if there is a key. They are made once."""
         if self._certified is None:
             release = self.made(**self.facts(drawn, source, receipt))
@@ -403,7 +409,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             "guarantee": self.guarantee,
             "n": int(self.sizes.sum()),
             "plane": self.plane,
-            "by": None if index is None else copied_index(index[there]),
+            "person": None if index is None else copied_index(index[there]),
             "pseudonyms": self.pseudonyms is not None,
             "outside": self.outside,
             "removed": removed(
@@ -415,7 +421,7 @@ class FilePoints(PointRows, Inquiry[Written, FileRelease]):
             "inexact": source.inexact,
             "entry": receipt.entry,
             "id": receipt.id,
-            "by_column": self.people.by,
+            "person_column": self.people.by,
             "reading": self.form.reading,
             "digest": drawn.sha256,
             "moved": drawn.moved,

@@ -1,21 +1,57 @@
-"""Sign certificates, and check their signatures."""
+"""The canonical form of certificates, and their signatures."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from geoveil.certificates.canonical import canonical
+from geoveil.certificates.certificate import Certificate, strict_json
 from geoveil.certificates.signing_keys import PublicKey, SigningKey
-from geoveil.certificates.validity import strict_json
 
-__all__ = ["Signature", "checked_signature", "signed"]
+__all__ = ["Signature", "canonical", "certificate_digest", "checked_signature", "signed"]
 
 #: The only algorithm. A certificate cannot choose another one: any other name is refused.
 _ALGORITHM = "Ed25519"
+
+
+def canonical(account: Mapping[str, object]) -> bytes:
+    """Return a certificate as canonical JSON (RFC 8785), without the value of its signature.
+
+    Everything else is covered, also the algorithm, the name and the public key of the signature. RFC 8785 fixes the
+    order of names, the notation of numbers and texts, and leaves out spaces, so that equal certificates give equal
+    bytes in every language.
+
+    Raises ValueError for a certificate that has no canonical form, such as one with whole numbers beyond 2^53.
+
+    Examples
+    --------
+    >>> canonical({"b": 1e-7, "a": "é", "signature": {"algorithm": "Ed25519", "value": "..."}}).decode()
+    '{"a":"é","b":1e-7,"signature":{"algorithm":"Ed25519"}}'
+    """
+    import rfc8785
+
+    # Converted through JSON, so that the bytes describe the file that others read, and not Python's objects.
+    plain = strict_json(json.dumps(dict(account)))
+    if isinstance(plain.get("signature"), dict):
+        plain["signature"] = {name: value for name, value in plain["signature"].items() if name != "value"}
+    try:
+        return bytes(rfc8785.dumps(plain))
+    except (rfc8785.CanonicalizationError, RecursionError) as problem:
+        raise ValueError(f"it has no canonical form: {problem}") from None
+
+
+def certificate_digest(account: Mapping[str, object]) -> str:
+    """Return the SHA-256 of a certificate's canonical form, by which a ledger knows the certificate of a file.
+
+    Examples
+    --------
+    >>> certificate_digest({"a": 1, "b": 2}) == certificate_digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(canonical(account)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -35,7 +71,7 @@ class Signature:
     valid: bool
 
 
-def signed(account: Mapping[str, Any], key: SigningKey | None) -> dict[str, Any]:
+def signed(account: Certificate, key: SigningKey | None) -> Certificate:
     """Return a certificate with a signature that covers all of its fields; without a key, as it is.
 
     Examples
@@ -46,14 +82,15 @@ def signed(account: Mapping[str, Any], key: SigningKey | None) -> dict[str, Any]
     (True, False)
     """
     if key is None:
-        return dict(account)
-    plain: dict[str, Any] = strict_json(json.dumps(dict(account)))
-    signature = {"algorithm": _ALGORITHM, "name": key.public.name, "public": _text(key.public.raw)}
-    value = key.sign(canonical({**plain, "signature": signature}))
-    return {**plain, "signature": {**signature, "value": _text(value)}}
+        return account
+    plain: Certificate = strict_json(json.dumps(account))
+    public = _text(key.public.raw)
+    plain["signature"] = {"algorithm": _ALGORITHM, "name": key.public.name, "public": public, "value": ""}
+    plain["signature"]["value"] = _text(key.sign(canonical(plain)))
+    return plain
 
 
-def checked_signature(account: Mapping[str, Any]) -> Signature | None:
+def checked_signature(account: Mapping[str, object]) -> Signature | None:
     """Return the signature of a certificate, checked, or None if it has none.
 
     Raises ValueError for a signature of another form or algorithm.

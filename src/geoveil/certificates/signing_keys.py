@@ -199,15 +199,11 @@ class SigningKey:
         >>> key.save(folder / "city-lab.pem").name
         'city-lab.pem'
         """
-        from cryptography.hazmat.primitives.serialization import (
-            BestAvailableEncryption,
-            Encoding,
-            NoEncryption,
-            PrivateFormat,
-        )
+        from cryptography.hazmat.primitives import serialization as form
 
-        how = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
-        return _written(Path(path), self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how), 0o600)
+        how = form.BestAvailableEncryption(passphrase.encode()) if passphrase else form.NoEncryption()
+        content = self._private.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, how)
+        return _written(Path(path), content, 0o600)
 
     def sign(self, content: bytes) -> bytes:
         """Return the signature of the content, 64 bytes.

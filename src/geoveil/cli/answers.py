@@ -70,7 +70,8 @@ def _wkt(release: Release) -> str:
     import geopandas
     import shapely
 
-    found = release.value.geometry if release.by is not None else geopandas.GeoSeries([release.value], crs=release.crs)
+    several = release.person is not None
+    found = release.value.geometry if several else geopandas.GeoSeries([release.value], crs=release.crs)
     # Edges follow the ground, in many short steps.
     shapes = shapely.simplify(in_degrees(found).array, 1e-5)
     return "\n".join(shapely.to_wkt(shape, rounding_precision=5) for shape in shapes)
@@ -231,7 +232,7 @@ def summary(folder: Path | None, sign: str | None, **asked: Any) -> None:
 
 def _summary(releases: list[Release], by: str | None) -> Any:
     """Return center, radius and bounds of the first persons, with their errors."""
-    total = 1 if by is None else len(releases[0].by)
+    total = 1 if releases[0].person is None else len(releases[0].person)
     center, radius, bounds = (release.to_frame().head(_ROWS) for release in releases)
     places, boxes = center.to_crs(4326).geometry, in_degrees(bounds.geometry).bounds
     rows = []

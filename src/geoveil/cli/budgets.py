@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,7 @@ from geoveil.words import counted, hidden
 if TYPE_CHECKING:
     from geoveil import Ledger
     from geoveil.budget import StatementLine
+    from geoveil.certificates import Certificate
 
 LEDGER = click.argument("ledger", metavar="LEDGER")
 SUBJECT = click.argument("subject")
@@ -242,7 +243,7 @@ def _like(ledger: Ledger, subject: str, budget: Budget) -> Budget:
     return Budget(budget.guarantee.under_unit(metric)) if budget.guarantee.metric.name == "inf" else budget
 
 
-def certificates_in(paths: Sequence[str]) -> list[dict[str, Any]]:
+def certificates_in(paths: Sequence[str]) -> list[Certificate]:
     """Return the certificates in files."""
     from geoveil.certificates import read_certificate
 

@@ -62,7 +62,7 @@ def demo(out: Path, overwrite: bool) -> None:
         "",
     )
     release, tracks, near, hull = _released(source, target, smooth, AREA, STATION)
-    describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.by)} taxis")
+    describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.person)} taxis")
     terminal.say("")
     describe(tracks, f"{smooth}: the same, smoothed")
     terminal.say("")
@@ -83,7 +83,7 @@ def _released(source: Path, target: Path, smooth: Path, area: Any, station: tupl
         )
         release = taxis.points(to=target, rho=_RHO, overwrite=True)
     with terminal.waiting("Smoothing"):
-        tracks = gv.smooth(gv.load(target), times="time", motion="taxi")
+        tracks = gv.load(target).smooth("taxi", times="time")
         tracks.to_file(smooth, overwrite=True)
     with terminal.waiting("Asking"), gv.Locations(source, area=bay).session(rho=1e-3) as session:
         near = session.nearest(public_place(station), k=3, locations=0.5, rho=6e-4)
@@ -104,7 +104,7 @@ def _of_one(layer: Layer, name: str) -> Layer:
 def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
     """Draw all tracks on a page and one in a picture, with the true ones, which are simulated; return the files."""
     from geoveil import Locations
-    from geoveil.report import Layer, Report, write
+    from geoveil.report import Layer, Report
 
     true = Locations(source, where=_SHOWN).frame()
     whose, names = true["taxi"].factorize()
@@ -121,10 +121,10 @@ def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
     title = "Three taxis: where they drove, and what was published"
     page = Report(title, layers, tracks.facts(), tracks.certificate())
     with terminal.waiting("Drawing"):
-        write(out / "map.html", page, overwrite=True)
+        page.save(out / "map.html", overwrite=True)
         if find_spec("matplotlib") is None:
             return [f"{out / 'map.html'} (open it in a browser)"]
         alone = (_of_one(layers[0], "what was published"), _of_one(driven, "where it really drove (simulated)"))
         title = "One of three taxis: where it drove, and what was published"
-        write(out / "map.png", Report(title, alone, tracks.facts(), tracks.certificate()), overwrite=True)
+        Report(title, alone, tracks.facts(), tracks.certificate()).save(out / "map.png", overwrite=True)
     return [f"{out / 'map.html'} (open it in a browser)", str(out / "map.png")]

@@ -46,7 +46,6 @@ def density(
     with their certificates beside them.
     """
     from geoveil import Grid
-    from geoveil import density as heat_map
     from geoveil.geo import form_of
     from geoveil.release.as_file import endings
 
@@ -62,13 +61,13 @@ def density(
         _, unit = plane.grid_system
         side = None if cell is None else cell / unit
         if around is None:
-            heat = heat_map(releases, side)
+            heat = releases[0].density(side, others=releases[1:])
         else:
             lat, lon, half = around
             middle = form_of(releases[0].value, plane).public_place("around", public_place((lat, lon)))
             west, south, east, north = (float(end) / unit for end in (*(middle - half), *(middle + half)))
             box = west, south, east, north
-            heat = heat_map(releases, box if side is None else Grid(box, side))
+            heat = releases[0].density(box if side is None else Grid(box, side), others=releases[1:])
     if target.path is not None:
         with target.opened(".geojson") as (path, overwrite):
             heat.to_file(path, sign=target.key, overwrite=overwrite)

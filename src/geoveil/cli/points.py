@@ -134,7 +134,7 @@ def points(
         if asking.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
         else:
-            head = f"{target.name}: {counted(release.n, 'point')} of {_whose(release.by)}"
+            head = f"{target.name}: {counted(release.n, 'point')} of {_whose(release.person)}"
             describe(release, head, [*target.lines[-1:], *lines])
 
 

@@ -15,6 +15,7 @@ from geoveil.words import metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, Release
+    from geoveil.certificates import Certificate
     from geoveil.cli.file_questions import Foreseen
     from geoveil.privacy import Guarantee
     from geoveil.report import Balance, Layer
@@ -207,7 +208,7 @@ def report(
     truth: tuple[Path, dict[str, Any]] | None = None,
     balances: Sequence[Balance] = (),
     whole: Release | None = None,
-    more: dict[str, Any] | None = None,
+    more: Certificate | None = None,
     remarks: Sequence[str] = (),
 ) -> None:
     """Draw a report, if one was asked for.
@@ -217,7 +218,7 @@ def report(
     drawing = output.drawing
     if not drawing.files:
         return
-    from geoveil.report import Report, write
+    from geoveil.report import Report
 
     with waiting("Drawing the map"):
         drawn = [layer for release in releases for layer in release.layers()]
@@ -225,7 +226,8 @@ def report(
             # The true locations are drawn first, below the released ones.
             drawn.insert(0, truth_of(*truth, releases[0]))
         told = whole or releases[0]
-        account = {**told.certificate(), **(more or {})}
+        account = told.certificate()
+        account.update(more or {})
         whole_report = Report(
             title,
             tuple(drawn),
@@ -237,5 +239,5 @@ def report(
             width=drawing.width,
         )
         for path in drawing.files.values():
-            write(path, whole_report, overwrite=state().overwrite)
+            whole_report.save(path, overwrite=state().overwrite)
     state().released = ", ".join(filter(None, (state().released, *drawing.files.values())))

@@ -106,6 +106,4 @@ def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
 
 def smoothed(release: Any, motion: str, given: str | None) -> Any:
     """Smooth a loaded release by its column of times."""
-    from geoveil import smooth as denoise
-
-    return denoise(release, times=_column(release.file, given), motion=motion)
+    return release.smooth(motion, times=_column(release.file, given))

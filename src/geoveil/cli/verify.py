@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Command
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, existing
+
+if TYPE_CHECKING:
+    from geoveil.certificates import Certificate
 
 #: The word before a check, and its colour.
 _SIGNS = {
@@ -65,13 +69,11 @@ def verify(released: str, ledger: str | None, key: str | None, certificate: str 
     click.get_current_context().exit(_EXIT_CODES[found.outcome])
 
 
-def _warnings(certificate: dict[str, object] | None) -> list[str]:
+def _warnings(certificate: Certificate | None) -> list[str]:
     """Return the warnings of a certificate about columns that are released unchanged."""
-    columns: object = [] if certificate is None else certificate["unchanged"]
-    assert isinstance(columns, list)
     return [
         f"Warning: the column {column['name']} is released unchanged, and {', and '.join(column['warnings'])}."
-        for column in columns
+        for column in ([] if certificate is None else certificate["unchanged"])
         if column["warnings"]
     ]
 

@@ -100,7 +100,7 @@ class Grid:
         """Count the points in each cell; points outside the grid are ignored.
 
         A cell contains its southern and western edges. Counts of true locations are not private. Counts of released
-        locations are, but they are blurred by the noise: see `density`.
+        locations are, but they are blurred by the noise: see `Release.density`.
 
         Parameters
         ----------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from geoveil._types import Path as PathLike
 from geoveil.certificates import KeyLike, signed, signing_key
@@ -13,17 +14,20 @@ from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import staging_folder, write_certificate
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.gdal import AS_TEXT, DRIVERS
-from geoveil.release.labels import persons
 
 if TYPE_CHECKING:
-    import geopandas
+    import shapely
 
     from geoveil.geo.row_locations import Pairs
-    from geoveil.release.release import Release
+    from geoveil.release.crowd_release import CrowdHeatMap
+    from geoveil.release.kinds import Frame
+    from geoveil.release.shown import Shown
 
-__all__ = ["endings", "write_release"]
+__all__ = ["RASTERS", "endings", "write_frame", "write_raster", "write_release"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
+#: The endings of a GeoTIFF.
+RASTERS = (".tif", ".tiff")
 
 
 def endings(*, placed: bool = True) -> tuple[str, ...]:
@@ -31,61 +35,56 @@ def endings(*, placed: bool = True) -> tuple[str, ...]:
     return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
 
 
-def write_release(
-    release: Release,
-    path: PathLike,
-    sign: KeyLike = None,
-    *,
-    overwrite: bool = False,
-    write: Callable[[Path], dict[str, Any]] | None = None,
-) -> Path:
-    """Write a release and its certificate into files, whole or not at all.
-
-    Parameters
-    ----------
-    release : Release
-        A release about places on the Earth.
-    path : str or Path
-        The file; its ending tells the format.
-    sign : SigningKey, or path of a private key, optional
-        The key that signs the certificate.
-    overwrite : bool
-        Whether an existing file is replaced, with its certificate; otherwise it is refused.
-    write : callable, optional
-        Writes the rows into a file and returns the options with which it is read; by default the frame of the
-        release is written.
-    """
+def write_release(release: Shown, path: PathLike, sign: KeyLike = None, *, overwrite: bool = False) -> Path:
+    """Write a release and its certificate into files, whole or not at all; see `Release.to_file`."""
     path, key = Path(path), signing_key(sign)
     if release.plane is None:
         remedy = "Ask about a GeoSeries or a GeoDataFrame; numpy writes arrays."
         raise InvalidData("release", repr(release), "about locations on the Earth", remedy)
     kind = release.kind
-    if release.processing.combined and kind != "cells":
+    if release.processing.combined and kind.of_points:
         allowed = "of one input: this one was remapped by a map of other releases"
         raise InvalidData("release", repr(release), allowed, "Write release.value with geopandas.")
-    column = None if release.by is None else str(release.by.name)
-    if kind == "points" and column is not None:
-        remedy = "Release a table by one of its columns."
+    column = None if release.person is None or not kind.of_points else str(release.person.name)
+    if column is not None:
         form = release.form
         if column not in form.names:
+            remedy = "Release a table by one of its columns."
             raise InvalidData("release", repr(release), "of points with a column of persons", remedy)
-        persons(release, column, form)
-    if write is None and ending(path) not in endings():
-        raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(endings())}", "Choose one.")
+        release._person_index(column, form)
+    if ending(path) not in (known := release._endings()):
+        raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
     with staging_folder(path, overwrite=overwrite) as folder:
         written = folder / path.name
-        pairs = release.pairs if kind == "points" else ()
-        reading = _write(release.to_frame(), written, pairs) if write is None else write(written)
-        account = {
-            **release.certificate(),
-            "by": column if kind == "points" else None,
-            "file": {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind},
-        }
+        reading, account = release._write(written), release.certificate()
+        account["person"] = column
+        account["file"] = {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind.name}
         write_certificate(written, signed(account, key))
     return path
 
 
-def _cut(shape: Any) -> Any:
+def write_raster(heat: CrowdHeatMap, path: Path) -> None:
+    """Write a heat map as a GeoTIFF with a band for each slice."""
+    try:
+        import rasterio
+    except ImportError:
+        remedy = "Install it with pip install 'geoveil[raster]', or choose another ending, such as .gpkg."
+        raise InvalidParameter("path", path.name, "a format that is installed: .tif needs rasterio", remedy) from None
+    assert heat.crs is not None
+    rows, columns = heat.grid.shape
+    west, south = heat.grid.bounds[:2]
+    cell = heat.grid.cell
+    bands = np.reshape(heat.value, (-1, rows, columns))
+    place = rasterio.transform.from_origin(west, south + rows * cell, cell, cell)
+    shape = {"height": rows, "width": columns, "count": len(bands), "dtype": "float64"}
+    with rasterio.open(path, "w", driver="GTiff", crs=heat.crs.to_wkt(), transform=place, **shape) as file:
+        # Rasters have their first row in the north.
+        file.write(bands[:, ::-1])
+        for number, name in enumerate(heat.slices, 1):
+            file.set_band_description(number, name)
+
+
+def _cut(shape: shapely.Geometry) -> shapely.Geometry:
     """Cut a shape that extends beyond 180 degrees into parts, as GeoJSON requires (RFC 7946, 3.1.9)."""
     import shapely
 
@@ -99,7 +98,7 @@ def _cut(shape: Any) -> Any:
     return shapely.union_all([part for part in parts if not part.is_empty])
 
 
-def _write(frame: geopandas.GeoDataFrame, path: Path, pairs: Pairs) -> dict[str, Any]:
+def write_frame(frame: Frame, path: Path, pairs: Pairs) -> dict[str, Any]:
     """Write a frame, and return the options with which it can be read again.
 
     `pairs` are the columns of coordinates of the table that was released: a CSV file has those of origins and

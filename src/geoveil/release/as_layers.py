@@ -1,49 +1,157 @@
-"""The layers of a map that show a release: its value, and the public location of the question."""
+"""Layers of a map: cells, regions and flows with numbers, and true locations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from geoveil._types import CrsLike
 from geoveil.errors import InvalidParameter
-from geoveil.geo import Plane
 from geoveil.geo.forms import Floats
-from geoveil.release.labels import persons
+from geoveil.geo.geometries import unwrap_longitudes
+from geoveil.geo.planes import Plane
+from geoveil.postprocess.grid import Grid
 from geoveil.report import Layer
+from geoveil.report.formatting import number
+from geoveil.report.layers import FAINTEST
+from geoveil.words import metres
 
 if TYPE_CHECKING:
     import geopandas
-    import shapely
 
-    from geoveil.release.release import Release
+    from geoveil.release.answered import Answered
 
-__all__ = ["degrees", "layers_of", "truth_layer"]
+__all__ = ["boxes_of", "cells_layer", "cells_of", "degrees", "flows_layer", "regions_layer", "truth_layer"]
 
-#: The largest number of locations with labels; more labels could not be read.
-_LABELLED = 30
-#: Points without times are drawn as tracks if persons have at least this many points on average.
-_SEVERAL = 3
+#: The largest number of cells of a heat map within the part that is drawn; those of a finer one are joined.
+_MOST_CELLS = 40_000
 #: The distance from the middle of an area, in metres, beyond which released points are not drawn.
 _FARTHEST = 5e6
 
 
-def layers_of(release: Release, plane: Plane, name: str | None = None) -> tuple[Layer, ...]:
-    """Return the layers that show a release: its value, and the public location of its question."""
-    query = release.answers[0].query
-    found = {
-        "points": _points,
-        "place": _places,
-        "box": _boxes,
-        "body": _hulls,
-        "positions": _neighbours,
-    }.get(query.kind)
-    layers = () if found is None else found(release, plane, name or f"released {query.name}")
-    return (*layers, *_asked_about(release, plane))
+def boxes_of(grid: Grid) -> NDArray[np.object_]:
+    """Return the cells of a grid as polygons, row by row from the south-west."""
+    import shapely
+
+    y, x = grid.edges
+    low, high = np.meshgrid(x[:-1], y[:-1]), np.meshgrid(x[1:], y[1:])
+    return np.asarray(shapely.box(*(corner.ravel() for corner in (*low, *high))))
 
 
-def truth_layer(truth: geopandas.GeoSeries | geopandas.GeoDataFrame, release: Release | None = None) -> Layer:
+def cells_of(
+    grid: Grid, numbers: Floats, system: CrsLike, crs: CrsLike, *, name: str = "points"
+) -> geopandas.GeoDataFrame:
+    """Return the cells of a grid as polygons with the number in each, row by row from the south-west.
+
+    The grid is in the units of `system`, and the frame in `crs`; None if they are unknown.
+    """
+    import geopandas
+
+    cells = geopandas.GeoDataFrame({name: numbers.ravel()}, geometry=boxes_of(grid), crs=system)
+    if system is None:
+        return cells if crs is None else cells.set_crs(crs)
+    found = cells.to_crs(crs)
+    if not found.crs.is_geographic:
+        return found
+    return found.set_geometry(unwrap_longitudes(found.geometry.array), crs=found.crs)
+
+
+def cells_layer(
+    grid: Grid, numbers: Floats, plane: Plane, name: str, counted: str = "points", *, noise: float = 0.0
+) -> Layer:
+    """Return the visible cells of a heat map, joined in blocks if there are too many of them.
+
+    Cells with less than 1% of the largest number, or with less than noise alone can give, are left out, so that a map
+    shows where the numbers are and not the whole area. `noise` is the 95% bound on the noise of every number.
+    """
+    grid = grid.scaled(plane.grid_system[1])
+    joined, together = 1, numbers
+    # The noises of the cells of a block are uncorrelated: the bound grows like their standard deviation.
+    while _extent(_seen(together, joined * noise)) > _MOST_CELLS:
+        joined *= 2
+        together = _blocks(numbers, joined)
+    row, column = np.nonzero(_seen(together, joined * noise))
+    side = grid.cell * joined
+    west, south = grid.bounds[:2]
+    corners = [(west + (column + i) * side, south + (row + j) * side) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    cells = np.stack([np.column_stack(corner) for corner in corners], axis=1)
+    drawn = "" if joined == 1 else f", drawn in blocks of {metres(side)}"
+    return Layer(
+        f"{name}: cells of {metres(grid.cell)}{drawn}",
+        degrees(plane, cells.reshape(-1, 2)),
+        "grid",
+        "released",
+        parts=np.repeat(np.arange(len(cells)), 4),
+        values=together[row, column],
+        least=joined * noise,
+        counted=counted,
+        note=_blank_note(together, joined * noise, counted),
+    )
+
+
+def _seen(numbers: Floats, noise: float) -> NDArray[np.bool_]:
+    """Return which cells have a number that is visible beside the largest, and above the noise if any number is."""
+    most = float(numbers.max(initial=0.0))
+    return np.asarray((numbers > 0) & (numbers >= max(FAINTEST * most, noise if most >= noise else 0.0)))
+
+
+def _blank_note(numbers: Floats, noise: float, counted: str) -> str:
+    """Return the legend's note on the numbers that are not drawn; empty if no noise is known."""
+    if not noise:
+        return ""
+    faint = FAINTEST * float(np.max(numbers, initial=0.0))
+    least, moved = (faint, f"{number(noise)} {counted}") if faint > noise else (noise, "that")
+    blank = f"Blank: less than {number(least)} {counted}."
+    return f"{blank} Noise moves no number by more than {moved}, with probability 95%."
+
+
+def _extent(seen: NDArray[np.bool_]) -> int:
+    """Return the number of cells in the rectangle around those that are seen."""
+    row, column = np.nonzero(seen)
+    return int(np.ptp(row) + 1) * int(np.ptp(column) + 1) if len(row) else 0
+
+
+def _blocks(numbers: Floats, joined: int) -> Floats:
+    """Return the sums of square blocks with `joined` cells along a side; at the edges blocks may be smaller."""
+    padded = np.pad(numbers, [(0, -size % joined) for size in numbers.shape])
+    rows, columns = (size // joined for size in padded.shape)
+    return np.asarray(padded.reshape(rows, joined, columns, joined).sum(axis=(1, 3)))
+
+
+def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, noise: float) -> Layer:
+    """Return regions in degrees, each drawn by its outer rings, with the number in each, if noise is smaller."""
+    import shapely
+
+    parts, owner = shapely.get_parts(shapes.array, return_index=True)
+    coords, ring = shapely.get_coordinates(shapely.get_exterior_ring(parts), return_index=True)
+    values = np.asarray(numbers, dtype=float)[owner]
+    drawn = Layer(name, coords, "grid", "released", ring, values=values, least=noise, counted=counted)
+    return replace(drawn, overlapping=True, note=_blank_note(values, noise, counted))
+
+
+def flows_layer(
+    centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, least: float, most: int
+) -> tuple[Layer, ...]:
+    """Return at most the `most` largest flows between different places in degrees, if they are above `least`."""
+    import shapely
+
+    at = shapely.get_coordinates(centres.array)
+    apart = np.where(np.eye(len(at), dtype=bool), 0, numbers)
+    order = np.argsort(apart, axis=None)[::-1][:most]
+    origin, destination = np.unravel_index(order[apart.ravel()[order] > least], apart.shape)
+    if not len(origin):
+        return ()
+    places = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
+    parts = np.repeat(np.arange(len(origin)), 2)
+    note = f"Flows of up to {least:.2g} {counted}, which may be noise, are not drawn."
+    values = apart[origin, destination]
+    return (Layer(name, places, "flows", "released", parts, values=values, counted=counted, note=note),)
+
+
+def truth_layer(truth: geopandas.GeoSeries | geopandas.GeoDataFrame, release: Answered | None = None) -> Layer:
     """Return a layer of true locations, which the owner gave. A page or figure with it must not be shared.
 
     They are drawn as lines if the release has tracks and its persons are in a column of the data.
@@ -57,8 +165,8 @@ def truth_layer(truth: geopandas.GeoSeries | geopandas.GeoDataFrame, release: Re
     places, whose = shapely.get_coordinates(rows, return_index=True)
     if len(rows) and (shapely.get_type_id(rows) == shapely.GeometryType.LINESTRING).all():
         return Layer("true locations", places, "lines", "truth", parts=whose)
-    name = None if release is None or release.by is None else release.by.name
-    if name in getattr(truth, "columns", ()) and release is not None and _is_track(release):
+    name = None if release is None or release.person is None else release.person.name
+    if name in getattr(truth, "columns", ()) and release is not None and release.is_track:
         return Layer("true locations", places, "lines", "truth", parts=truth[name].factorize()[0][whose])
     return Layer("true locations", places, "points", "truth")
 
@@ -70,114 +178,3 @@ def degrees(plane: Plane, metres: Floats) -> Floats:
     lost = ~np.isfinite(places).all(axis=1) | ~(np.hypot(*(metres - plane.area.middle).T) <= _FARTHEST)
     places[lost] = np.nan
     return places
-
-
-def _radii(release: Release, *, each: bool = False) -> Floats | None:
-    """Return the 95% error radius of each person; None where no theorem bounds the error."""
-    if not release.processing.bounded:
-        return None
-    return np.atleast_1d(np.asarray(release.error(0.05, each=each), dtype=float))
-
-
-def _points(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
-    import shapely
-
-    assert release.coords is not None
-    places = degrees(plane, release.coords)
-    radii = _radii(release, each=True)
-    try:
-        whose = persons(release, None)
-    except InvalidParameter:
-        whose = None
-    radius: float | Floats | None = None
-    if radii is not None:
-        # If labels were given apart from the data, the person of a row is not known; the largest radius holds for all.
-        radius = float(radii.max()) if whose is None or release.by is None else radii[whose]
-    names = () if release.by is None or whose is None else tuple(map(str, release.by))
-    expected = None if release.processing.expected is None else release.expected_error()
-    how: dict[str, Any] = {"radius": radius, "expected": expected}
-    if len(release.pairs) > 1:
-        # A line from the origin of each row to its destination.
-        rows = np.repeat(np.arange(len(places) // len(release.pairs)), len(release.pairs))
-        return (Layer(name, places, "lines", "released", rows, **how),)
-    geometries = np.asarray(release.value.geometry if hasattr(release.value, "geom_type") else ())
-    if len(geometries) and (shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING).all():
-        rows = shapely.get_coordinates(geometries, return_index=True)[1]
-        if release.by is not None and len(release.by) == len(geometries):  # a line for each person
-            how |= {"persons": rows, "names": tuple(map(str, release.by))}
-        return (Layer(name, places, "lines", "released", rows, **how),)
-    if names:
-        how |= {"persons": whose, "names": names}
-    if whose is not None and _is_track(release):
-        alone = release.by is None or len(release.by) == 1
-        name = name.replace("released points", "released track" if alone else "released tracks")
-        return (Layer(name, places, "lines", "released", whose, **how),)
-    return (Layer(name, places, "points", "released", **how),)
-
-
-def _is_track(release: Release) -> bool:
-    """Return whether points are those of tracks: they have times, were smoothed, or persons have several each."""
-    timed = release.times or any(column.reason == "time" for column in release.unchanged)
-    smoothed = any(step.startswith("smoothed") for step in release.processing.steps)
-    several = release.by is not None and release.n >= _SEVERAL * len(release.by)
-    return bool(timed or smoothed or several) and release.n > (0 if release.by is None else len(release.by))
-
-
-def _places(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
-    assert release.coords is not None
-    places = degrees(plane, release.coords)
-    labels = (release.query,) if release.by is None else tuple(map(str, release.by))
-    return (_labelled(name, places, labels, _radii(release)),)
-
-
-def _hulls(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
-    import shapely
-
-    bodies = [shapely.MultiPoint(answer.value).convex_hull for answer in release.answers]
-    return (_outlines(release, plane, name, bodies),)
-
-
-def _boxes(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
-    import shapely
-
-    assert release.coords is not None
-    return (_outlines(release, plane, name, shapely.box(*release.coords.reshape(-1, 4).T)),)
-
-
-def _outlines(release: Release, plane: Plane, name: str, bodies: Sequence[shapely.Geometry]) -> Layer:
-    """Return a layer of areas, with vertices between their corners, since other projections bend their edges."""
-    import shapely
-
-    west, south, east, north = shapely.bounds(bodies).T
-    fine = shapely.segmentize(bodies, np.maximum(np.maximum(east - west, north - south) / 16, 1.0))
-    corners, whose = shapely.get_coordinates(fine, return_index=True)
-    radii = _radii(release)
-    radius = None if radii is None else radii[whose]
-    return Layer(name, degrees(plane, corners), "area", "released", parts=whose, radius=radius)
-
-
-def _neighbours(release: Release, plane: Plane, name: str) -> tuple[Layer, ...]:
-    """Return the locations of neighbours, if these were released too."""
-    query: Any = release.answers[0].query
-    if release.coords is None:
-        return ()
-    places = degrees(plane, release.coords)
-    off = release.place_error(0.05)
-    ranks = [str(rank) for _ in range(len(places) // query.k) for rank in range(1, query.k + 1)]
-    return (_labelled(name, places, ranks, off),)
-
-
-def _labelled(name: str, places: Floats, labels: Sequence[str], radius: float | Floats | None) -> Layer:
-    """Return released locations as marks with labels, or as points if there are too many."""
-    if len(places) > _LABELLED:
-        return Layer(name, places, "points", "released", radius=radius)
-    return Layer(name, places, "marks", "released", radius=radius, texts=tuple(labels))
-
-
-def _asked_about(release: Release, plane: Plane) -> tuple[Layer, ...]:
-    """Return the public location of a question, if it has one."""
-    p = release.answers[0].query.parameters().get("p")
-    if not isinstance(p, list):
-        return ()
-    location = degrees(plane, np.array([p]))
-    return (Layer("location asked about", location, "marks", "public", texts=("asked about",)),)

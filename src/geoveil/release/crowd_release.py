@@ -8,26 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil._types import CrsLike
-from geoveil._types import Path as PathLike
+from geoveil.certificates import Certificate
 from geoveil.facts import CrowdNoise, Facts
+from geoveil.geo import Plane
+from geoveil.geo.forms import Floats
+from geoveil.mechanisms import Laplace
 from geoveil.postprocess.grid import Grid
-from geoveil.release.map_cells import cells_layer, cells_of
+from geoveil.queries.crowd import CrowdQuery
+from geoveil.release.as_file import RASTERS, write_raster
+from geoveil.release.as_layers import cells_layer, cells_of, flows_layer, regions_layer
+from geoveil.release.kinds import Frame
 from geoveil.release.release import Release
+from geoveil.report import Layer
 
 if TYPE_CHECKING:
     import geopandas
-    import pandas as pd
-
-    from geoveil.certificates import KeyLike
-    from geoveil.report import Layer
+    import pyproj
 
 __all__ = ["CrowdCounts", "CrowdFlows", "CrowdHeatMap", "CrowdRelease"]
 
-Floats = NDArray[np.float64]
 #: The largest number of flows that are drawn.
 _DRAWN = 80
 
@@ -44,8 +46,6 @@ class CrowdRelease(Release):
         What the numbers count: "persons", or "visits".
     deviation : float
         The standard deviation of the noise on an unprocessed number.
-    largest, each : float
-        The 95% bounds of the noise on all unprocessed numbers together, and on one.
     slices : tuple of str
         The slices of time, if there are several.
     total : float
@@ -63,15 +63,13 @@ class CrowdRelease(Release):
     noisy: Floats = field(kw_only=True)
     counted: str = field(kw_only=True)
     deviation: float = field(kw_only=True)
-    largest: float = field(kw_only=True)
-    each: float = field(kw_only=True)
     slices: tuple[str, ...] = field(kw_only=True, default=())
     total: float = field(kw_only=True)
 
     @property
     def blur(self) -> float:
         """The standard deviation in metres along each axis by which the kernel blurs places, on the ground."""
-        blur: float = self._crowd_query.blur
+        blur = self._crowd_query.blur
         return blur if self.plane is None else self.plane.area.ground(blur)
 
     @property
@@ -84,12 +82,13 @@ class CrowdRelease(Release):
     @property
     def zcdp(self) -> float:
         """The ρ of ordinary zero-concentrated differential privacy, for replacing all places of one unit."""
-        found: float = self._crowd_query.zcdp().rho
-        return found
+        return float(self._crowd_query.zcdp().rho)
 
     @property
-    def _crowd_query(self) -> Any:
-        return self.answers[0].query
+    def _crowd_query(self) -> CrowdQuery[Any]:
+        query = self.answers[0].query
+        assert isinstance(query, CrowdQuery)
+        return query
 
     @property
     def _numbers(self) -> Floats:
@@ -114,8 +113,15 @@ class CrowdRelease(Release):
         >>> heat.error(0.05, each=True) < heat.error(0.05) < 5
         True
         """
+        from scipy.special import ndtri
+
         checks.beta(beta)
-        return noise_bound(self.deviation, self.noisy.size, beta, each=each, query=self._crowd_query)
+        count, mechanism = 1 if each else self.noisy.size, self._crowd_query.mechanism
+        if isinstance(mechanism, Laplace):
+            # Laplace noise is drawn together for all numbers. This is the quantile along orthogonal directions, since
+            # the numbers are sums of different numbers of the query.
+            return float(mechanism.largest_error(beta, count)) * self.deviation / mechanism.deviation
+        return float(-self.deviation * ndtri(-np.expm1(np.log1p(-beta) / count) / 2))
 
     def _together(self) -> Floats:
         """Return the processed numbers, summed over all slices."""
@@ -123,41 +129,23 @@ class CrowdRelease(Release):
 
     def _noise_together(self) -> float:
         """Return the 95% bound on the noise of every number of all slices together, which are uncorrelated."""
-        return self.largest * math.sqrt(max(len(self.slices), 1))
+        return self.error() * math.sqrt(max(len(self.slices), 1))
 
     def facts(self, *, every_error: bool = True) -> Facts:
-        replaced = self._crowd_query.zcdp()
-        noise = CrowdNoise(self.counted, self.largest, self.each, self.blur, replaced.rho, replaced.says_nothing)
+        replaced, largest, each = self._crowd_query.zcdp(), self.error(), self.error(each=True)
+        noise = CrowdNoise(self.counted, largest, each, self.blur, replaced.rho, replaced.says_nothing)
         return replace(super().facts(every_error=every_error), noise=noise)
 
-    def certificate(self) -> dict[str, Any]:
-        facts = self.facts()
-        assert facts.noise is not None
-        more = {
+    def certificate(self) -> Certificate:
+        account = super().certificate()
+        account["crowd_noise"] = {
             "counted": self.counted,
-            "noise_95": {"largest": self.largest, "each": self.each},
+            "noise_95": {"largest": self.error(), "each": self.error(each=True)},
             "blur": self.blur,
-            "zcdp": facts.noise.replaced,
+            "zcdp": self.zcdp,
             "total": self.total,
         }
-        return {**super().certificate(), "crowd_noise": more}
-
-
-def noise_bound(deviation: float, count: int, beta: float, *, each: bool, query: Any) -> float:
-    """Return the 1-β quantile of the largest noise on `count` numbers, or of that on one of them.
-
-    Laplace noise is drawn together for all numbers. Then it is the quantile along `count` orthogonal directions, since
-    the numbers are sums of different numbers of the query.
-    """
-    from scipy.special import ndtri
-
-    from geoveil.mechanisms import Laplace
-
-    if isinstance(query.mechanism, Laplace):
-        largest: float = query.mechanism.largest_error(beta, 1 if each else count)
-        return largest * deviation / query.mechanism.deviation
-    tail = beta if each else -np.expm1(np.log1p(-beta) / count)
-    return float(-deviation * ndtri(tail / 2))
+        return account
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,11 +169,11 @@ class CrowdHeatMap(CrowdRelease):
     grid: Grid = field(kw_only=True)
 
     @property
-    def crs(self) -> Any:
+    def crs(self) -> pyproj.CRS | None:
         """The system of the grid: that of the points if it is a plane, else the plane of the area."""
         return None if self.plane is None else self.plane.grid_system[0]
 
-    def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame:
+    def _rows(self, crs: CrsLike) -> Frame:
         import pandas as pd
 
         own = None if self.plane is None else self.plane.crs
@@ -201,46 +189,21 @@ class CrowdHeatMap(CrowdRelease):
             frames.append(cells)
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
-    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
-        if self.plane is None:
-            return ()
-        shown = name or "released heat map"
-        noise = self._noise_together()
-        return (cells_layer(self.grid, self._together(), self.plane, shown, self.counted, noise=noise),)
+    def _layers(self, plane: Plane, name: str) -> tuple[Layer, ...]:
+        return (cells_layer(self.grid, self._together(), plane, name, self.counted, noise=self._noise_together()),)
 
-    def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+    def _drawn(self) -> tuple[Frame, str]:
         wanted = None if self.plane is None else self.plane.crs
         return cells_of(self.grid, self._together(), self.crs, wanted, name=self.counted), self.counted
 
-    def to_file(self, path: PathLike, *, sign: KeyLike = None, overwrite: bool = False) -> Path:
-        """Write the heat map and its certificate: cells as polygons, or with the ending .tif as a GeoTIFF.
+    def _endings(self) -> tuple[str, ...]:
+        return (*super()._endings(), *RASTERS)
 
-        Parameters
-        ----------
-        path : str or Path
-            Its ending tells the format: .tif, or those of other releases.
-        sign : SigningKey, or path of a private key, optional
-            The key that signs the certificate.
-        overwrite : bool
-            Whether an existing file is replaced, with its certificate; otherwise it is refused.
-
-        Returns
-        -------
-        Path
-            The path of the file. A GeoTIFF has a band for each slice; it needs the extra `geoveil[raster]`.
-
-        Examples
-        --------
-        >>> bay = gv.local(lat=37.77, lon=-122.42, radius=10_000)
-        >>> heat = gv.Locations(homes, person=["ann", "bob", "eve"], area=bay).heatmap(2000, rho=5e-5)
-        >>> heat.to_file(folder / "heat.gpkg").name
-        'heat.gpkg'
-        """
-        if Path(path).suffix.lower() not in (".tif", ".tiff"):
-            return super().to_file(path, sign=sign, overwrite=overwrite)
-        from geoveil.release.as_raster import write_raster
-
-        return write_raster(self, Path(path), sign, overwrite=overwrite)
+    def _write(self, path: Path) -> dict[str, Any]:
+        if path.suffix.lower() not in RASTERS:
+            return super()._write(path)
+        write_raster(self, path)
+        return {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,23 +229,20 @@ class CrowdCounts(CrowdRelease):
     def _numbers(self) -> Floats:
         return self.numbers
 
-    def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame:
+    def _rows(self, crs: CrsLike) -> Frame:
         frame = self.value.reset_index()
         return frame if crs is None else frame.to_crs(crs)
 
-    def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+    def _drawn(self) -> tuple[Frame, str]:
         together = self._together()
         return self.value.iloc[: len(together)].assign(**{self.counted: together}), self.counted
 
-    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
-        from geoveil.release.map_cells import regions_layer
-
-        if self.plane is None or self.value.crs is None:
+    def _layers(self, plane: Plane, name: str) -> tuple[Layer, ...]:
+        if self.value.crs is None:
             return ()
         together = self._together()
         shapes = self.value.geometry.iloc[: len(together)].to_crs(4326)
-        noise = self._noise_together()
-        return (regions_layer(shapes, together, name or "released counts", self.counted, noise=noise),)
+        return (regions_layer(shapes, together, name, self.counted, noise=self._noise_together()),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,9 +264,9 @@ class CrowdFlows(CrowdRelease):
     ((4, 4), ['origin', 'destination', 'persons', 'noisy', 'rho'])
     """
 
-    places: Any = field(kw_only=True)
+    places: geopandas.GeoSeries = field(kw_only=True)
 
-    def _rows(self, crs: CrsLike) -> pd.DataFrame:
+    def _rows(self, crs: CrsLike) -> Frame:
         import pandas as pd
 
         slices = self.slices or ("",)
@@ -328,7 +288,7 @@ class CrowdFlows(CrowdRelease):
             frames.append(frame)
         return pd.concat(frames, ignore_index=True).sort_values(self.counted, ascending=False, ignore_index=True)
 
-    def _drawn(self) -> tuple[geopandas.GeoDataFrame, str]:
+    def _drawn(self) -> tuple[Frame, str]:
         import geopandas
         import shapely
 
@@ -342,11 +302,8 @@ class CrowdFlows(CrowdRelease):
         columns = {self.counted: numbers[origin, destination]}
         return geopandas.GeoDataFrame(columns, geometry=lines, crs=self.places.crs), self.counted
 
-    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
-        from geoveil.release.map_cells import flows_layer
-
-        if self.plane is None or self.places.crs is None:
+    def _layers(self, plane: Plane, name: str) -> tuple[Layer, ...]:
+        if self.places.crs is None:
             return ()
         centres = self.places.representative_point().to_crs(4326)
-        shown = name or "released flows"
-        return flows_layer(centres, self._together(), shown, self.counted, least=self._noise_together(), most=_DRAWN)
+        return flows_layer(centres, self._together(), name, self.counted, least=self._noise_together(), most=_DRAWN)

@@ -1,45 +1,46 @@
-"""Releases: private answers with their guarantee, their error bounds and their certificate."""
+"""Releases: private answers with their guarantee, which can be improved at no cost."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from geoveil._types import Labels, Times
-from geoveil._version import __version__
+from geoveil._types import Labels, Region, Times
 from geoveil.arithmetic import steady
-from geoveil.budget import Entry
-from geoveil.cards import Rows
-from geoveil.certificates import SCHEMA
-from geoveil.errors import NoErrorBound
-from geoveil.facts import ErrorBound, Exactness, Facts, MechanismUse, Processing, Removed, Unchanged
-from geoveil.geo import Form, Pairs, Plane, form_of
-from geoveil.ground_error import ground_error, ground_length_error
-from geoveil.mechanisms import Mechanism
-from geoveil.privacy import Guarantee, dist_inf, protected_metric
-from geoveil.queries import Answer
+from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter
+from geoveil.facts import SMOOTHED
+from geoveil.geo.forms import Floats, Form
+from geoveil.geo.point_times import point_seconds, point_times
+from geoveil.mechanisms import Gaussian
+from geoveil.messages import Message
+from geoveil.postprocess import clamping, smoothing
+from geoveil.postprocess.grid import Grid
+from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
+from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum, protected_metric
 from geoveil.release.shown import Shown
-from geoveil.wording import heading, lines, moment, paragraphs, protected, steps_line
 
 if TYPE_CHECKING:
-    import pyproj
+    import geopandas
 
-__all__ = ["Release"]
+    from geoveil.release.heat_maps import HeatMap
 
-#: A value, or, where the input has several persons, a pandas.Series of one value for each.
-PerPerson: TypeAlias = Any
+__all__ = ["Prior", "Release"]
 
-_PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
+#: Where true points can be: cells of a grid, single places, or a heat map.
+Prior: TypeAlias = Union[Grid, "ArrayLike", "geopandas.GeoSeries", "geopandas.GeoDataFrame", "HeatMap"]
+
+#: Ratios are computed in doubles: one part in a billion covers their rounding.
+_ROUNDING = 1 + 1e-9
+_MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Release(Shown):
     """A private answer, with its guarantee and its error bounds. It never holds the input.
 
@@ -49,10 +50,6 @@ class Release(Shown):
         The answer, in the form of the input.
     answers : tuple of Answer
         The answer about each person.
-    guarantee : CGP or GP
-        The guarantee for each person, per metre on the ground.
-    n : int
-        The number of points in the input.
     coords : array, optional
         The released coordinates in metres of the plane, where there are any.
     point_scales : array, optional
@@ -61,31 +58,15 @@ class Release(Shown):
         The plane of these metres, and the coordinate system of the input.
     pairs : tuple of pairs of names
         The columns of coordinates, longitude and latitude or x and y, where the value is a table without geometries.
-    by : pandas.Index, optional
+    person : pandas.Index, optional
         The persons, in the order of their answers; None where all points are taken as one person's.
-    crowd : int, optional
-        The number of persons whom one answer is about, where it is about many together.
-    outside : {"refuse", "clamp", "drop"}
-        What was done about points outside the area before the question was answered: there were none, they were moved
-        to its edge, from where errors count, or their rows were removed.
-    pseudonyms : bool
-        Whether the persons have random labels in place of their own.
-    removed : Removed
-        The rows, columns and persons of the input that are not in the release.
-    unchanged : tuple of Unchanged
-        The columns of the input that are in the release as they were.
-    processing : Processing
-        The steps taken since it was drawn, and what they did to the error bound.
-    times : tuple of str, optional
-        The columns of times from which stretches of time were counted, where the guarantee is about these.
-    span : (int, int), optional
-        The first and the last of these times, in microseconds since 1970 or from the beginning of durations.
-    inexact : str
-        The reason why the noise is not ideal to the last bit; empty if it is.
     entry : Entry, optional
         The entry in a ledger's history that charged it, if one did.
     id : str
         Identifies the release in certificates and ledgers.
+    **provenance
+        The fields of `geoveil.facts.Provenance`: guarantee, n, crowd, outside, pseudonyms, removed, unchanged,
+        processing, times, span and inexact.
 
     Examples
     --------
@@ -101,165 +82,6 @@ class Release(Shown):
     >>> round(release.error()), round(release.error(each=True))
     (350, 300)
     """
-
-    value: Any
-    answers: tuple[Answer, ...] = field(kw_only=True)
-    guarantee: Guarantee = field(kw_only=True)
-    n: int = field(kw_only=True)
-    coords: NDArray[np.float64] | None = field(kw_only=True, default=None)
-    point_scales: NDArray[np.float64] | None = field(kw_only=True, default=None)
-    plane: Plane | None = field(kw_only=True, default=None)
-    pairs: Pairs = field(kw_only=True, default=())
-    by: Any = field(kw_only=True, default=None)
-    crowd: int | None = field(kw_only=True, default=None)
-    outside: Literal["refuse", "clamp", "drop"] = field(kw_only=True, default="refuse")
-    pseudonyms: bool = field(kw_only=True, default=False)
-    removed: Removed = field(kw_only=True, default=Removed())
-    unchanged: tuple[Unchanged, ...] = field(kw_only=True, default=())
-    processing: Processing = field(kw_only=True, default=Processing())
-    times: tuple[str, ...] | None = field(kw_only=True, default=None)
-    span: tuple[int, int] | None = field(kw_only=True, default=None)
-    inexact: str = field(kw_only=True, default="")
-    entry: Entry | None = field(kw_only=True, default=None)
-    id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
-
-    def __post_init__(self) -> None:
-        for array in (self.value, self.coords, self.point_scales):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Arrays that were unpickled are writeable.
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    @property
-    def form(self) -> Form:
-        """The form of released points, which knows their columns and returns them with other coordinates."""
-        return form_of(self.value, self.plane, self.pairs)
-
-    @property
-    def crs(self) -> pyproj.CRS | None:
-        """The coordinate system of the input, and of the value."""
-        return None if self.plane is None else self.plane.crs
-
-    @property
-    def beyond(self) -> int:
-        """The number of released points outside the domain of their coordinate system, moved to its edge."""
-        return 0 if self.plane is None or self.coords is None else self.plane.beyond(self.coords)
-
-    @property
-    def also(self) -> Guarantee | None:
-        """A second guarantee, of the other notion, that holds for each person; None if there is none."""
-        # Persons with equally many points share an answer's query.
-        distinct = {id(a.query): a.query for a in self.answers}.values()
-        carried = [] if self.processing.combined else [query.also for query in distinct]
-        most = max((g for g in carried if g is not None), key=lambda g: g.budget, default=None)
-        if most is None or self.plane is None:
-            return most
-        # A guarantee per metre of the plane is weaker per metre on the ground by the factor that the plane stretches.
-        stretch = self.plane.area.stretch
-        return most * stretch * stretch if most.power == 2 else most * stretch
-
-    @property
-    def query(self) -> str:
-        """The name of the question."""
-        return self.answers[0].query.name
-
-    @property
-    def kind(self) -> str:
-        """The kind of the value: "points", "place", "box", "body", "length", "position", "cells", ..."""
-        return self.answers[0].query.kind
-
-    @property
-    def method(self) -> str:
-        """The algorithm that answered it."""
-        return self.answers[0].query.method
-
-    @property
-    def exact(self) -> bool:
-        """Whether the noise is ideal to the last bit; if not, `inexact` says why."""
-        return not self.inexact
-
-    @property
-    def mechanism(self) -> PerPerson:
-        """The mechanism that was run, or a tuple of several in their order; with several persons, a Series."""
-        return self._each_person(lambda a: a.mechanisms[0] if len(a.mechanisms) == 1 else a.mechanisms)
-
-    @property
-    def scale(self) -> PerPerson:
-        """The noise scale in metres, or a tuple for several mechanisms; with several persons, a Series."""
-        return self._each_person(
-            lambda a: a.mechanisms[0].scale if len(a.mechanisms) == 1 else tuple(m.scale for m in a.mechanisms)
-        )
-
-    @steady()
-    def error(self, beta: float = 0.05, *, each: bool = False) -> PerPerson:
-        """Bound the error in metres with probability 1-β; with several persons, the error of each.
-
-        Parameters
-        ----------
-        beta : float
-            The probability that the error is larger.
-        each : bool
-            For points, neighbours and bounds: the error of any one of them instead of the largest.
-
-        Returns
-        -------
-        float or pandas.Series
-            The bound, or that of each person.
-
-        Examples
-        --------
-        >>> release = gv.Locations(np.zeros((100, 2))).points(rho=5e-5)
-        >>> round(release.error(0.05)), round(release.error(0.05, each=True))
-        (3892, 2448)
-        """
-        if not self.processing.bounded:
-            see = "" if self.processing.expected is None else "; see expected_error()"
-            steps = steps_line(self.processing.steps)
-            raise NoErrorBound(f"No theorem bounds the error of a release that was {steps}{see}.")
-        # The bound of a hull takes milliseconds, and releases of many persons are asked for it again and again.
-        known = self.__dict__.setdefault("_errors", {})
-        if (beta, each) not in known:
-            known[beta, each] = self._lengthened(
-                self._each_person(lambda a: self._bound(a, beta, each=each), by_query=self.answers[0].same_error)
-            )
-        found = known[beta, each]
-        return found if self.by is None else found.copy()
-
-    def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
-        """Return the error bound of an answer: on the ground or, for lengths, in metres of the plane."""
-        bound = answer.error(beta, each=each) + answer.query.rounding_error
-        if self.plane is None or answer.query.kind == "length":
-            return bound
-        return ground_error(answer.query, bound, self.plane.area)
-
-    def _lengthened(self, bound: PerPerson) -> PerPerson:
-        """Return error bounds of lengths on the ground, where they depend on the length that was released."""
-        query = self.answers[0].query
-        if self.plane is None or query.kind != "length":
-            return bound
-        length = np.asarray(self.value, dtype=float).reshape(np.shape(bound))
-        found = ground_length_error(query, np.asarray(bound), self.plane.area, length)
-        return float(found) if self.by is None else bound * 0 + found
-
-    @steady()
-    def place_error(self, beta: float = 0.05) -> float | None:
-        """Bound the error in metres of one released location of a neighbour, with probability 1-β; None without one.
-
-        Examples
-        --------
-        >>> x = np.column_stack([np.arange(100) * 1000.0, np.zeros(100)])
-        >>> round(gv.Locations(x).nearest((0, 0), k=3, locations=0.5, rho=1e-2).place_error(0.05))
-        42
-        """
-        query: Any = self.answers[0].query
-        placing = getattr(query, "placing", None)
-        if placing is None:
-            return None
-        error = float(placing.error(beta, blocks=query.k, each=True)) + self.rounding
-        return error if self.plane is None else self.plane.area.ground(error)
 
     def cost(self, protect: str | timedelta | None = None, *, times: Times = None, person: Labels = None) -> Guarantee:
         """Return the guarantee of the release if something else is hidden together, from the cost of its mechanism.
@@ -286,183 +108,289 @@ class Release(Shown):
         >>> round(float(release.cost().rho), 6), release.cost("1 hour", times=hours).metric
         (0.000192, dist_[1 hour])
         """
-        from geoveil.release.unit_costs import unit_cost
-
-        return unit_cost(self, protected_metric(protect) or dist_inf, times, person)
-
-    @property
-    def rounding(self) -> float:
-        """The largest distance in metres by which a point was rounded before the question was answered.
-
-        It is 0 for metres, and for degrees in a plane of `gv.local`, which are projected to any precision. Other
-        projections round, and so do the doubles that a user's own function gets: the guarantee then holds as if every
-        point were twice this distance farther from every other.
-        """
-        return max([answer.query.rounding for answer in self.answers])
-
-    def expected_error(self) -> float:
-        """Return the root mean square error to expect in metres, if the prior named in `processing` holds.
-
-        It is not a bound.
-
-        Examples
-        --------
-        >>> release = gv.Locations(homes, area=bay).points(rho=1e-4)
-        >>> smoothed = gv.smooth(release, times=[0, 60, 120], motion="walking")
-        >>> smoothed.expected_error() < release.error()
-        True
-        """
-        expected = self.processing.expected
-        if expected is None:
-            raise NoErrorBound("Only smoothed and remapped points have an expected error.")
-        return expected if self.plane is None else expected / self.plane.area.shrink
-
-    @property
-    def positions(self) -> PerPerson:
-        """The positions in the input of the points found, counting vertices; with several persons, a Series."""
-        return self._each_person(lambda a: a.value if a.query.kind in ("positions", "position") else None)
-
-    def _each_person(self, ask: Callable[[Answer], Any], *, by_query: bool = False) -> PerPerson:
-        if self.by is None:
-            return ask(self.answers[0])
-        import pandas as pd
-
-        # Persons with the same number of points share a query, so that nothing is computed twice.
-        keys = [id(a.query) if by_query else id(a) for a in self.answers]
-        known = {key: ask(answer) for key, answer in dict(zip(keys, self.answers, strict=True)).items()}
-        return pd.Series([known[key] for key in keys], index=self.by, name=self.query)
+        return _unit_cost(self, protected_metric(protect) or dist_inf, times, person)
 
     @steady()
-    def facts(self, *, every_error: bool = True) -> Facts:
-        """Return the facts about the release as data.
+    def smooth(self, motion: str | Motion | None = None, *, times: Times = None, person: Labels = None) -> Release:
+        """Smooth released trajectories at no cost: the noise is known, and people move continuously.
+
+        The release is one of `Locations.points`, with Gaussian noise (a `rho` or `hide` budget). Each person's points
+        are a trajectory of their own.
 
         Parameters
         ----------
-        every_error : bool
-            Whether the error bound covers all persons, which can take a while; otherwise, where each person's must
-            be computed separately, it is that of the first person.
+        motion : {"walking", "cycling", "car", "taxi"} or Motion
+            How people move, from public knowledge; it must not be measured on the trajectories themselves. There is no
+            default, since only you know who travels.
+        times : str, array or Series, optional
+            The public time of each point: the name of a column of the release, or datetimes, texts of dates,
+            durations, or numbers of seconds. Equal times may occur. It may be left out if one column of times was
+            released. Of rows with an origin and a destination, the list of both columns.
+        person : array of labels, optional
+            The person of each point, as given to `Locations`. Not needed for a table whose column names the persons.
+
+        Returns
+        -------
+        Release
+            With the same guarantee. No theorem bounds its error; `expected_error()` is the root mean square error that
+            the motion would have.
 
         Examples
         --------
-        >>> facts = gv.Locations([[0.0, 0.0], [100.0, 0.0]]).mean(rho=1e-4).facts()
-        >>> facts.query, facts.points, facts.guarantee, round(facts.error.largest), facts.exactness.inexact
-        ('mean', 2, CGP(rho=0.0001), 173, '')
+        >>> minutes = np.arange(600)
+        >>> day = np.column_stack([3000 * np.cos(minutes / 60), 3000 * np.sin(minutes / 60)])
+        >>> released = gv.Locations(day, rng=np.random.default_rng(1)).points(rho=5e-4)
+        >>> smoothed = released.smooth("taxi", times=minutes * 60.0)
+        >>> def off(release):
+        ...     return round(float(np.sqrt(((release.value - day) ** 2).sum(axis=1).mean())))
+        >>> off(smoothed) < 0.6 * off(released)
+        True
         """
-        return Facts(
-            query=self.query,
-            method=self.method,
-            points=self.n,
-            persons=None if self.by is None else len(self.by),
-            crowd=self.crowd,
-            guarantee=self.guarantee,
-            also=self.also,
-            mechanisms=tuple(
-                MechanismUse(type(mechanism).__name__, mechanism.scale, times)
-                for mechanism, times in _runs(self.answers[0])
-            ),
-            error=self._error_bound(every=every_error) if self.processing.bounded else None,
-            expected_error=None if self.processing.expected is None else self.expected_error(),
-            exactness=Exactness(self.inexact, self.answers[0].query.fn_error, self.rounding),
-            outside=self.outside,
-            pseudonyms=self.pseudonyms,
-            removed=self.removed,
-            unchanged=self.unchanged,
-            times=self.times,
-            span=self.span,
-            processed=self.processing.steps,
-            charged=self.entry is not None,
-        )
-
-    def _error_bound(self, *, every: bool) -> ErrorBound:
-        if self.by is not None and not every and not self.answers[0].same_error:
-            bound = self._bound(self.answers[0], 0.05)
-            return ErrorBound(bound, bound, "first person")
-        found, location = self.error(0.05), self.place_error(0.05)
-        if self.by is not None:
-            return ErrorBound(float(found.min()), float(found.max()), "each person", location=location)
-        point = self.error(0.05, each=True) if self.query == "points" and self.n > 1 else None
-        return ErrorBound(found, found, point=point, location=location)
+        release = self.in_memory()
+        if release.query != "points" or not isinstance(release.answers[0].mechanisms[0], Gaussian):
+            remedy = Message("Use {locations.points} with {rho}.")
+            raise InvalidData("release", repr(release), "of points with Gaussian noise", remedy)
+        if release.processing.steps:
+            raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
+        prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
+        if not isinstance(prior, Motion):
+            allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
+            known = (
+                'Say what is publicly known of them, such as motion="walking", or motion=gv.Motion(spread=..., '
+                "speed=...) for others; do not measure it on the data."
+            )
+            raise InvalidParameter("motion", motion, allowed, known)
+        coords, form = release.placed_coords, release.form
+        seconds = point_seconds(form, times)
+        whose = release._person_index(person, form)
+        # Sorted by person, then by time.
+        order, sizes = np.lexsort((seconds, whose)), np.bincount(whose)
+        if release.point_scales is None:
+            noise = np.repeat([answer.mechanisms[0].scale for answer in release.answers], sizes)
+        else:
+            noise = release.point_scales[order]
+        smoothed = np.empty_like(coords)
+        smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
+        expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
+        step = f"{SMOOTHED} spread={prior.spread:g} m, speed={prior.speed:g} m/s"
+        return release._moved(smoothed, step, bounded=False, expected=expected, form=form, smoothed=True)
 
     @steady()
-    def certificate(self) -> dict[str, Any]:
-        """Return a JSON-ready description of the release and its guarantee.
+    def clamp(self, region: Region) -> Release:
+        """Move released points outside a public region to the nearest point of the region, at no cost.
+
+        The release is one of points, or of one place, in the plane.
+
+        Parameters
+        ----------
+        region : shapely Polygon or MultiPolygon
+            In the coordinate system of the release, chosen without looking at the data.
+
+        Returns
+        -------
+        Release
+            With the same guarantee. If the region is convex and holds the true points, no point is farther from its
+            true place than before, and `error(beta)` stays; otherwise it is no longer known.
 
         Examples
         --------
-        >>> certificate = gv.Locations([[0.0, 0.0], [100.0, 0.0]]).mean(rho=1e-4).certificate()
-        >>> certificate["notion"], certificate["rho"], certificate["metric"], certificate["query"]
-        ('CGP', '0.0001', 'dist_inf', 'mean')
+        >>> city = shapely.box(-122.52, 37.70, -122.35, 37.84)
+        >>> inside = gv.Locations(homes, area=bay).points(rho=1e-4).clamp(city)
+        >>> bool(inside.value.within(city.buffer(1e-6)).all())
+        True
         """
-        facts = self.facts()
-        account: dict[str, Any] = {
-            "schema": SCHEMA,
-            **facts.guarantee.certificate(),
-            "protects": protected(facts.guarantee.metric),
-            "times": None if facts.times is None else list(facts.times),
-            "span": None if facts.span is None else [moment(time) for time in facts.span],
-            "also": None if facts.also is None else facts.also.certificate(),
-            "words": " ".join(paragraphs(facts)),
-            "public": _PUBLIC,
-            "unchanged": [
-                {"name": str(column.name), "reason": column.reason, "warnings": list(column.warnings)}
-                for column in facts.unchanged
-            ],
-            "query": facts.query,
-            "method": facts.method,
-            "n": facts.points,
-            "persons": facts.persons or facts.crowd or 1,
-            "pseudonyms": facts.pseudonyms,
-            "outside": facts.outside,
-            "where": facts.removed.where,
-            "rows_removed": {
-                "filtered": facts.removed.filtered,
-                "missing": facts.removed.missing,
-                "outside": facts.removed.outside,
-                "thinned": facts.removed.thinned,
-                "untimed": facts.removed.untimed,
-            },
-            "crs": self._system(),
-            "area": None if self.plane is None else self.plane.area.certificate(),
-            "beyond_the_map": self.beyond,
-            "exact": self.exact,
-            "inexact": facts.exactness.inexact,
-            "fn_error": facts.exactness.fn_error,
-            "rounding": facts.exactness.rounding,
-            "entry": None if self.entry is None else self.entry.certificate(),
-            "version": __version__,
-            "id": self.id,
-            "processed": list(facts.processed),
-            "expected_error": facts.expected_error,
-        }
-        radius = self.error(0.05, each=self.query == "points") if self.processing.bounded else None
-        if self.by is None:
-            account["mechanism"] = [{**found.describe(), "times": times} for found, times in _runs(self.answers[0])]
-            account["radius_95"] = radius
-        else:
-            scales: dict[str, set[float]] = {}
-            for mechanism in {id(m): m for a in self.answers for m in a.mechanisms}.values():
-                scales.setdefault(type(mechanism).__name__, set()).add(mechanism.scale)
-            account["mechanism"] = [
-                {"name": name, "scale": {"smallest": min(found), "largest": max(found)}}
-                for name, found in scales.items()
-            ]
-            bounds = None if radius is None else {"smallest": float(radius.min()), "largest": float(radius.max())}
-            account["radius_95"] = bounds
-        return account
+        import shapely
 
-    def _system(self) -> str | None:
-        """Return the coordinate system of the value, as certificates name it."""
-        if self.plane is None or self.crs is None:
-            return None
-        if self.crs is self.plane.area.crs and self.plane.area.disc is not None:
-            return str(self.plane.area.certificate()["plane"])
-        return str(self.crs.to_string())
+        release = self.in_memory()
+        coords, kind = release.coords, release.kind
+        movable = kind.movable and (kind.of_points or release.person is None)
+        if coords is None or coords.shape[1] != 2 or not movable:
+            remedy = "Use Locations.points, or Locations.center about one person."
+            raise InvalidData("release", repr(release), "of points or of one place in the plane", remedy)
+        usable = isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and region.area > 0
+        if not usable:
+            remedy = "Give a public area: frame.union_all() of a frame, shapely.make_valid(region) of an invalid one."
+            raise InvalidParameter("region", region, "a valid Polygon or MultiPolygon with an area", remedy)
+        flat = region if release.plane is None else release.plane.shape("region", region)
+        convex = clamping.is_convex(flat)
+        # Every point moves closer to its true point, so the mean error falls as well.
+        expected = release.processing.expected if convex else None
+        step = "clamped to a public region, assuming that it contains the true points"
+        return release._moved(clamping.clamp(coords, flat), step, bounded=convex, expected=expected)
 
-    def _card(self) -> tuple[str, Rows]:
-        facts = self.facts(every_error=False)
-        return heading(facts), lines(facts)
+    @steady()
+    def remap(
+        self,
+        prior: Prior,
+        *,
+        weights: ArrayLike | None = None,
+        to: Literal["mean", "place"] = "mean",
+        person: Labels = None,
+    ) -> Release:
+        """Move released points to the expected places of the true points under a public prior, at no cost.
+
+        The release is one of `points`, with noise that is independent on each point.
+
+        Parameters
+        ----------
+        prior : Grid, (m, d) array, GeoSeries or GeoDataFrame of Points, or HeatMap from `density`
+            Where true points can be: anywhere in the cells of a grid, or at single places. It is in the coordinate
+            system of the release, and known without looking at the data.
+        weights : array, optional
+            The weight of each cell or place: an array of the grid's shape, or m numbers, in any unit; all equal by
+            default.
+        to : {"mean", "place"}
+            The posterior mean; or that of the prior's places (of a grid, the cells' centres) with the least expected
+            square distance.
+        person : array of labels, optional
+            The person of each point, as given to `Locations`. Needed only if the noise differs between persons, and
+            not for a table whose column names the persons.
+
+        Returns
+        -------
+        Release
+            With the same guarantee. If the prior is the heat map of other releases, the guarantee is the sum of both;
+            if both are of frames released by a column of the same name, it is the largest sum of any person. No
+            theorem bounds its error; `expected_error()` is the root mean square error if true points do come from the
+            prior.
+
+        Examples
+        --------
+        >>> stations = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0]])
+        >>> released = gv.Locations([[900.0, 0.0]], rng=np.random.default_rng(1)).points(rho=1e-4)
+        >>> released.remap(stations, to="place").value
+        array([[900.,   0.]])
+        >>> released.remap(gv.Grid((0, 0, 1000, 1000), cell=500)).guarantee
+        CGP(rho=0.0001)
+        """
+        from geoveil.release.heat_maps import remapped
+
+        return remapped(self.in_memory(), prior, weights, to, person)
+
+    @steady()
+    def density(
+        self,
+        grid: Grid | float | tuple[float, float, float, float] | None = None,
+        *,
+        others: Sequence[Release] = (),
+        person: Labels = None,
+    ) -> HeatMap:
+        """Estimate a heat map of the true points from released ones, at no cost: the effect of the noise is removed.
+
+        The release is one of `points` in the plane, with noise that is independent on each point.
+
+        Parameters
+        ----------
+        grid : Grid, number, or (west, south, east, north), optional
+            The cells, in the coordinate system of the release; for points in degrees, in metres of the plane they were
+            released in. A number is the side of a cell, and the grid then covers all released points. A box gets cells
+            that suit the noise: at least half of its scale and a hundredth of the longer side, rounded up to 1, 2 or 5
+            times a power of ten. Without it, box and cells are chosen from the released points and their noise, which
+            costs nothing.
+        others : sequence of Release, optional
+            More releases of points in the same coordinate system, which are counted as well.
+        person : array of labels, optional
+            Without others: the person of each point, as given to `Locations`. Needed only if the noise differs between
+            persons, and not for a table whose column names the persons.
+
+        Returns
+        -------
+        HeatMap
+            A release; its value is the expected number of true points in each cell, rows from south to north. True
+            points may lie outside the grid, so they add up to at most all. The heat map of one release has its
+            guarantee. That of several has their sum, since the same person may be in all of them; if all are frames
+            released by a column of the same name, it has the largest sum of any person.
+
+        Notes
+        -----
+        Expectation-maximisation (Richardson and Lucy), stopped where two halves of the released points predict each
+        other best; which half a point is in goes by its position. Cells much smaller than the noise cannot be told
+        apart, and with few points the map stays blurred.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> homes = rng.normal([1000.0, 1000.0], 100.0, size=(20_000, 2))
+        >>> released = gv.Locations(homes, person=np.arange(20_000), rng=rng).points(rho=5e-6)
+        >>> grid = gv.Grid((0, 0, 2000, 2000), cell=200)
+        >>> heat, truth = released.density(grid), grid.count(homes)
+        >>> bool(abs(heat.value - truth).sum() < 0.5 * abs(grid.count(released.value) - truth).sum())
+        True
+        >>> heat.guarantee
+        CGP(rho=5e-06)
+        >>> released.density().grid.cell
+        200.0
+        """
+        from geoveil.release.heat_maps import deconvolved
+
+        return deconvolved([self, *others], grid, person)
+
+    def _moved(
+        self,
+        coords: Floats,
+        step: str,
+        *,
+        bounded: bool,
+        expected: float | None,
+        form: Form | None = None,
+        smoothed: bool = False,
+    ) -> Release:
+        """Return the release with other coordinates in the same form, which may be given if it is at hand."""
+        done = self.processing
+        processing = replace(
+            done,
+            steps=(*done.steps, step),
+            bounded=done.bounded and bounded,
+            expected=expected,
+            smoothed=done.smoothed or smoothed,
+        )
+        value = self.kind.moved(self, coords, form)
+        return replace(self, value=value, coords=coords, processing=processing, id=uuid4().hex)
 
 
-def _runs(answer: Answer) -> list[tuple[Mechanism, int]]:
-    """Return the mechanisms in order, equal neighbours once, with how many times in a row each was run."""
-    return [(mechanism, len(list(run))) for mechanism, run in itertools.groupby(answer.mechanisms)]
+def _unit_cost(release: Release, metric: Metric, times: Times, person: Labels) -> Guarantee:
+    """Return the guarantee of a release under the metric of another unit; see `Release.cost`."""
+    guarantee = release.guarantee
+    if metric == guarantee.metric:
+        return guarantee
+    if release.query == "points":
+        # The noise and the time of each point of a file are in the file.
+        release = release.in_memory()
+    shares = _shares(release)
+    if shares is not None:
+        share = _largest_sum(release, shares, metric, times, person)
+        return guarantee.under_unit(metric, Decimal(share * _ROUNDING))
+    if metric == dist_inf and not release.processing.combined:
+        ratios = [answer.query.cost_of_all() for answer in {id(a.query): a for a in release.answers}.values()]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if len(known) == len(ratios):
+            return guarantee.under_unit(metric, Decimal(max(known) ** guarantee.power * _ROUNDING))
+    if guarantee.metric.is_at_most(metric):
+        return guarantee.under_unit(metric)
+    raise IncompatibleGuarantees(
+        f"What {release.query} under {guarantee.metric} costs under {metric} is not known.",
+        "Ask the question with that unit.",
+    )
+
+
+def _shares(release: Release) -> Floats | None:
+    """Return for each point the share of its person's budget that released it; None if it is not known."""
+    if release.query != "points" or release.processing.combined:
+        return None
+    first = release.answers[0].query
+    if release.point_scales is not None:
+        one = first.point_scales(np.ones(1, dtype=np.int64))
+        assert one is not None
+        return np.asarray((one[0] / release.point_scales) ** release.guarantee.power)
+    return first.budget_shares() if release.person is None else None
+
+
+def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times, person: Labels) -> float:
+    """Return the largest sum of shares over a unit."""
+    codes = release._person_index(person)
+    if metric == dist_1:
+        return float(shares.max())
+    if metric.stretch is None:
+        return float(np.bincount(codes, shares).max())
+    moments = point_times(release.form, times).for_units(metric.stretch)
+    return largest_stretch_sum(shares, moments, metric.stretch, codes)

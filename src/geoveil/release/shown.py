@@ -1,35 +1,44 @@
-"""Show a release: as a frame, a file, a picture, a page, or in a notebook."""
+"""Show an answer: as a frame, a file, a picture, a page, or in a notebook."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from geoveil.arithmetic import steady
-from geoveil.cards import Card
+from geoveil.cards import as_html
+from geoveil.errors import GeoveilError
+from geoveil.queries import Points
+from geoveil.release.answered import Answered
+from geoveil.release.as_file import endings, write_frame, write_release
+from geoveil.release.as_layers import degrees, truth_layer
+from geoveil.release.figures import draw_map
+from geoveil.release.kinds import Frame
+from geoveil.report import Layer, Report, Scene, compose, small_map
+from geoveil.wording import paragraphs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import geopandas
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from geoveil._types import CrsLike
     from geoveil._types import Path as PathLike
     from geoveil.certificates import KeyLike
+    from geoveil.geo import Plane
+    from geoveil.geo.forms import Floats
     from geoveil.release.release import Release
-    from geoveil.report import Layer, Report, ReportView, Scene
 
 __all__ = ["Shown"]
 
+#: The largest number of points of a file that are read for a small map.
+_MOST_READ = 1_000_000
 
-class Shown(Card):
-    """The methods of `Release` that show it to people and hand it to other programs."""
 
-    @property
-    def _self(self) -> Release:
-        """The same object, typed as a `Release`."""
-        return cast("Release", self)
+class Shown(Answered):
+    """An answer that shows itself to people and hands itself to other programs."""
 
     def in_memory(self) -> Release:
         """Return the release with its points in memory; a release that is a file is loaded.
@@ -40,10 +49,10 @@ class Shown(Card):
         >>> release.in_memory() is release
         True
         """
-        return self._self
+        return cast("Release", self)
 
     @steady()
-    def to_frame(self, *, crs: CrsLike = None) -> geopandas.GeoDataFrame | pd.DataFrame:
+    def to_frame(self, *, crs: CrsLike = None) -> Frame:
         """Return the release as a frame: a row for each point, line or answer, with its error and its budget.
 
         Parameters
@@ -64,17 +73,46 @@ class Shown(Card):
         >>> frame.columns.tolist(), frame.geom_type.tolist(), frame.crs.to_epsg()
         (['geometry', 'radius_95', 'rho'], ['Point'], 32610)
         """
-        from geoveil.release.as_frame import frame_with_errors
-
         release = self.in_memory()
-        return frame_with_errors(release, release._rows(crs))
+        frame = release._rows(crs)
+        stated = release._errors_of_rows(frame) if release.processing.bounded else {}
+        stated[release.guarantee.symbol] = float(release.guarantee.budget)
+        return frame.assign(**{name: number for name, number in stated.items() if name not in frame})
 
-    def _rows(self, crs: CrsLike) -> geopandas.GeoDataFrame | pd.DataFrame:
+    def _rows(self, crs: CrsLike) -> Frame:
         """Return the released points or answers as rows of a frame."""
-        from geoveil.release.as_frame import rows_of
-
-        rows = rows_of(self._self)
+        rows = self.kind.rows(self)
         return rows if crs is None or not hasattr(rows, "geometry") else rows.to_crs(crs)
+
+    def _errors_of_rows(self, frame: Frame) -> dict[str, float | Floats]:
+        """Return the columns that state the 95% error of each row."""
+        radius = self.error(0.05, each=self.kind.of_points)
+        if self.point_scales is not None:
+            radius = self._radii_of_rows(self.point_scales, len(frame))
+        elif self.person is not None:
+            # If the person of each row is not known, the largest radius holds for all.
+            known = self.person.name in frame
+            radius = radius.reindex(frame[self.person.name]).to_numpy() if known else float(radius.max())
+        location = self.place_error(0.05)
+        return {self.kind.error_column: radius} | ({} if location is None else {"radius_95": location})
+
+    def _radii_of_rows(self, scales: Floats, count: int) -> Floats:
+        """Return the 95% error radius of each row where the noise of points differs: that of its noisiest point.
+
+        The error of a point is proportional to the scale of its noise, up to the rounding of points.
+        """
+        query = self.answers[0].query
+        assert isinstance(query, Points)
+        found, which = np.unique(scales, return_inverse=True)
+        errors = found / query.mechanism.scale * query.error(0.05, each=True) + query.rounding_error
+        if self.plane is not None:
+            errors = np.array([self.plane.area.ground(error) for error in errors])
+        radii: Floats = errors[which]
+        if count == len(radii):
+            return radii
+        most = np.zeros(count)
+        np.maximum.at(most, self.form.rows, radii)
+        return most
 
     @steady()
     def to_file(self, path: PathLike, *, sign: KeyLike = None, overwrite: bool = False) -> Path:
@@ -84,7 +122,8 @@ class Shown(Card):
         ----------
         path : str or Path
             Its ending tells the format: .csv, .tsv, .geojson, .gpkg, .shp or .parquet. A release that was read from a
-            file is written in the format of that file as well.
+            file is written in the format of that file as well, and a heat map of a crowd as a GeoTIFF (.tif) with a
+            band for each slice, which needs the extra `geoveil[raster]`.
         sign : SigningKey, or path of a private key, optional
             The key that signs the certificate; see `geoveil.verify`.
         overwrite : bool
@@ -101,12 +140,15 @@ class Shown(Card):
         >>> sorted(path.name for path in folder.iterdir())
         ['hull.geojson', 'hull.geojson.certificate.json']
         """
-        from geoveil.release.as_file import write_release
+        return write_release(self.in_memory(), path, sign, overwrite=overwrite)
 
-        release = self.in_memory()
-        if release is not self._self:
-            return release.to_file(path, sign=sign, overwrite=overwrite)
-        return write_release(release, path, sign, overwrite=overwrite)
+    def _endings(self) -> tuple[str, ...]:
+        """Return the endings of files to which the release can be written."""
+        return endings()
+
+    def _write(self, path: Path) -> dict[str, Any]:
+        """Write the rows into a file, and return the options with which it is read."""
+        return write_frame(self.to_frame(), path, self.pairs if self.kind.of_points else ())
 
     @steady()
     def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
@@ -129,16 +171,21 @@ class Shown(Card):
         >>> layer.name, layer.kind, layer.role, layer.places.shape, round(layer.radius[0])
         ('released points', 'points', 'released', (2, 2), 173)
         """
-        from geoveil.release.as_layers import layers_of
-
         release = self.in_memory()
-        if release is not self._self:
-            return release.layers(name=name)
-        return () if release.plane is None else layers_of(release, release.plane, name)
+        shown = name or f"released {self.kind.title.lower() or self.query}"
+        return () if release.plane is None else release._layers(release.plane, shown)
 
-    def _drawn(self) -> tuple[Any, str | None]:
+    def _layers(self, plane: Plane, name: str) -> tuple[Layer, ...]:
+        """Return the layers that show the value, and the public location of the question, if it has one."""
+        value, p = self.kind.layers(self, plane, name), self.answers[0].query.parameters().get("p")
+        if not isinstance(p, list):
+            return value
+        at = degrees(plane, np.array([p]))
+        return (*value, Layer("location asked about", at, "marks", "public", texts=("asked about",)))
+
+    def _drawn(self) -> tuple[Frame, str | None]:
         """Return the frame that `plot` draws, and the column of numbers that its colours show, if there is one."""
-        return self.to_frame(), "points" if self._self.kind == "cells" else None
+        return self.to_frame(), None
 
     @steady()
     def scene(self, *, basemap: PathLike | None = None) -> Scene | None:
@@ -160,8 +207,6 @@ class Shown(Card):
         >>> group.name, [key.form for key in group.keys]
         ('released hull', ['fill', 'fill'])
         """
-        from geoveil.report import compose
-
         return compose(self.layers(), basemap=None if basemap is None else str(basemap))
 
     @steady()
@@ -171,7 +216,7 @@ class Shown(Card):
         *,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
-        **style: Any,
+        **style: object,
     ) -> Axes:
         """Draw the release on a map with matplotlib.
 
@@ -200,9 +245,7 @@ class Shown(Card):
         >>> [text.get_text() for text in ax.get_legend().get_texts()][0]
         'released hull'
         """
-        from geoveil.release.notebook import draw_map
-
-        return draw_map(self._self, ax, self._report(None, truth, basemap), style)
+        return draw_map(self, ax, self._report(None, truth, basemap), style)
 
     @steady()
     def explore(
@@ -211,21 +254,17 @@ class Shown(Card):
         title: str | None = None,
         truth: geopandas.GeoSeries | geopandas.GeoDataFrame | None = None,
         basemap: PathLike | None = None,
-    ) -> ReportView:
+    ) -> Report:
         """Show the report of the release as an interactive page, in a notebook or in a browser, also offline.
 
         Parameters
         ----------
-        title : str, optional
-            The heading of the page; by default the question.
-        truth : GeoSeries or GeoDataFrame, optional
-            True locations to draw as well. Such a page says that it must not be shared.
-        basemap : str or Path, optional
-            The user's own base map, as for `report`.
+        title, truth, basemap : optional
+            As for `report`.
 
         Returns
         -------
-        ReportView
+        Report
             Shown as a page by a notebook; `save(path)` writes it into a file, `show_in_browser()` opens it.
 
         Examples
@@ -234,9 +273,7 @@ class Shown(Card):
         >>> view.save(folder / "hull.html").name
         'hull.html'
         """
-        from geoveil.report import ReportView
-
-        return ReportView(self._report(title, truth, basemap))
+        return self._report(title, truth, basemap)
 
     @steady()
     def report(
@@ -277,9 +314,7 @@ class Shown(Card):
         >>> path.read_text()[:15]
         '<!DOCTYPE html>'
         """
-        from geoveil.report import ReportView
-
-        return ReportView(self._report(title, truth, basemap, width)).save(path, overwrite=overwrite)
+        return self._report(title, truth, basemap, width).save(path, overwrite=overwrite)
 
     def _report(
         self,
@@ -289,19 +324,20 @@ class Shown(Card):
         width: float | None = None,
     ) -> Report:
         """Return the report of the release; true locations are in it only if the owner gives them."""
-        from geoveil.release.as_layers import truth_layer
-        from geoveil.report import Report
-
-        release = self._self
-        facts = release.facts()
+        facts = self.facts()
         # True tracks are drawn first, below the released ones.
-        layers = self.layers() if truth is None else (truth_layer(truth, release), *self.layers())
-        name = "Heat map" if release.kind == "cells" else f"Released {facts.query.replace('_', ' ')}"
+        layers = self.layers() if truth is None else (truth_layer(truth, self), *self.layers())
+        name = self.kind.title or f"Released {facts.query.replace('_', ' ')}"
         where = None if basemap is None else str(basemap)
-        return Report(title or name, layers, facts, release.certificate(), basemap=where, width=width)
+        return Report(title or name, layers, facts, self.certificate(), basemap=where, width=width)
 
     @steady()
     def _repr_html_(self) -> str:
-        from geoveil.release.notebook import card_of
-
-        return card_of(self._self)
+        lead = paragraphs(self.facts(every_error=False))[0]
+        try:
+            # A file that is large is not read for a small map.
+            large = self.coords is None and self.kind.of_points and self.n > _MOST_READ
+            layers = () if large else self.layers()
+        except (GeoveilError, OSError):  # a file that was changed, or is gone
+            layers = ()
+        return as_html(*self._card(), lead=lead, figure=small_map(layers))

@@ -4,23 +4,19 @@
 """
 
 from geoveil.report.composing import compose
-from geoveil.report.document import Balance, Report
+from geoveil.report.document import Balance, Report, check_path
 from geoveil.report.ground.basemap import check_basemap
 from geoveil.report.layers import Layer
-from geoveil.report.report_view import ReportView
 from geoveil.report.scene import Scene
 from geoveil.report.small_map import small_map
-from geoveil.report.writing import check_path, write
 
 __all__ = [
     "Balance",
     "Layer",
     "Report",
-    "ReportView",
     "Scene",
     "check_basemap",
     "check_path",
     "compose",
     "small_map",
-    "write",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from geoveil.certificates import Certificate
+from geoveil.certificates.certificate import StatedMechanism
 from geoveil.facts import Facts
 from geoveil.report.formatting import lengths
 from geoveil.wording import guarantee_line, lines, moment, protected
@@ -23,17 +22,17 @@ def headline(facts: Facts) -> str:
     """Return one line with the question, the number of points and persons, and the guarantee."""
     persons = counted(facts.persons or facts.crowd or 1, "person")
     question = f"Release of {facts.query.replace('_', ' ')}"
-    return " · ".join((question, counted(facts.points, "point"), persons, guarantee_line(facts.guarantee, facts.also)))
+    return " · ".join((question, counted(facts.n, facts.items), persons, guarantee_line(facts.guarantee, facts.also)))
 
 
-def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+def table_rows(facts: Facts, certificate: Certificate) -> list[tuple[str, str]]:
     """Return the name and the text of each row; a row without a text is left out.
 
     Parameters
     ----------
     facts : Facts
         The facts of a release.
-    certificate : mapping
+    certificate : Certificate
         The certificate of the release. It adds entries that the facts lack: the mechanisms of all persons, the area,
         the coordinate system, the ledger's entry and the version.
     """
@@ -47,7 +46,7 @@ def table_rows(facts: Facts, certificate: Mapping[str, Any]) -> list[tuple[str, 
         ("Method", facts.method),
         ("Mechanism", "; ".join(map(_mechanism, certificate.get("mechanism", ())))),
         ("Error", worded["error"]),
-        ("Points", counted(facts.points)),
+        ("Points", counted(facts.n)),
         ("Persons", "" if facts.persons is None else counted(facts.persons)),
         ("Pseudonyms", worded.get("persons", "")),
         ("Filter", facts.removed.where or ""),
@@ -74,9 +73,9 @@ def _stretch(stretch: float) -> str:
     return "nothing" if stretch == 1 else f"lengths by at most {stretch:.6g}"
 
 
-def _mechanism(use: Mapping[str, Any]) -> str:
+def _mechanism(use: StatedMechanism) -> str:
     """Return a mechanism in words; for several persons, with the smallest and the largest of their scales."""
     scale = use["scale"]
-    ends = (scale["smallest"], scale["largest"]) if isinstance(scale, Mapping) else (scale,)
+    ends = (scale["smallest"], scale["largest"]) if isinstance(scale, dict) else (scale,)
     times = f"{use['times']} × " if use.get("times", 1) > 1 else ""
     return f"{times}{use['name']} of scale {lengths(ends)}"

@@ -50,13 +50,13 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
 def _released(facts: Facts) -> str:
     what = _RELEASED.get(facts.query, "An answer with random noise")
     # The summary only names the steps; the details describe them.
-    steps = (re.split(" (?:with|by|from|to|that) ", step)[0] for step in facts.processed)
+    steps = (re.split(" (?:with|by|from|to|that) ", step)[0] for step in facts.processing.steps)
     after = f", then {steps_line(tuple(steps))}"
     whose = counted(facts.persons or facts.crowd or 1, "person").replace("1 person", "one person", 1)
     if facts.persons is None and facts.crowd is None:
         whose = "one person"
-    items = counted(facts.points, "trip" if facts.query == "flows" else "point")
-    return f"{what}{after if facts.processed else ''}: {items} of {whose}."
+    items = counted(facts.n, facts.items)
+    return f"{what}{after if facts.processing.steps else ''}: {items} of {whose}."
 
 
 def _hidden(facts: Facts) -> str:

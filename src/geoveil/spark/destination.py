@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from geoveil.certificates import Certificate
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, warn
 from geoveil.geo.formats.fingerprints import digest_of_parts
 
@@ -231,12 +232,12 @@ class Destination:
         before, _, name = self.address.rpartition("/")
         return f"{before}/_{name}.{self.token}/ready" if before else f"_{name}.{self.token}/ready"
 
-    def record(self, certificate: Mapping[str, Any]) -> None:
+    def record(self, certificate: Certificate) -> None:
         """Write the certificate beside the accepted parts, so that a later run can publish both."""
         system, path = self.located()
         self._write(system, f"{self._attempts(path)}/{_CERTIFICATE}", certificate)
 
-    def begun(self, sha256: str) -> tuple[Destination, dict[str, Any]] | None:
+    def begun(self, sha256: str) -> tuple[Destination, Certificate] | None:
         """Return the destination of an earlier run with these parts, and their certificate.
 
         None if no such run was interrupted.
@@ -251,7 +252,7 @@ class Destination:
                     return replace(self, token=info.base_name.removeprefix(before)), found
         return None
 
-    def publish(self, certificate: Mapping[str, Any], *, again: bool = False) -> None:
+    def publish(self, certificate: Certificate, *, again: bool = False) -> None:
         """Put the accepted parts in their place, and then the certificate, as a whole, beside them.
 
         With `again`, an earlier run was interrupted, and some of its parts may be in place already. If that run is
@@ -285,22 +286,22 @@ class Destination:
             if self._is_there(system, source) or not self._is_there(system, target):
                 raise
 
-    def certified(self) -> dict[str, Any] | None:
+    def certified(self) -> Certificate | None:
         """Return the certificate beside the folder; None if there is none that can be read."""
         system, path = self.located()
         return self._read(system, self._certificate(path))
 
-    def _write(self, system: pyarrow.fs.FileSystem, path: str, facts: Mapping[str, Any]) -> None:
+    def _write(self, system: pyarrow.fs.FileSystem, path: str, facts: Certificate) -> None:
         with system.open_output_stream(path) as stream:
             stream.write((json.dumps(facts, indent=2) + "\n").encode())
 
-    def _read(self, system: pyarrow.fs.FileSystem, path: str) -> dict[str, Any] | None:
-        """Return what a file of JSON holds; None if there is no such file, or only a part of it."""
+    def _read(self, system: pyarrow.fs.FileSystem, path: str) -> Certificate | None:
+        """Return the certificate in a file; None if there is no such file, or only a part of it."""
         if not self._is_there(system, path):
             return None
         with system.open_input_stream(path) as stream:
             try:
-                return dict(json.loads(stream.read()))
+                return cast("Certificate", dict(json.loads(stream.read())))
             except ValueError:
                 return None
 

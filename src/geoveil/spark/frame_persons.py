@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from geoveil.answering.pipeline import ask
 from geoveil.answering.requests import Question
 from geoveil.answering.streaming import Written
 from geoveil.arithmetic import steady
+from geoveil.certificates import Certificate
 from geoveil.errors import InvalidParameter
 from geoveil.facts import Processing, Unchanged
 from geoveil.geo import enter
@@ -27,7 +28,7 @@ from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.formats import Batch
 from geoveil.noise import Source
 from geoveil.queries import UnitSizes
-from geoveil.release.as_frame import frame_with_errors, rows_of
+from geoveil.release.kinds import kind_of
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import FrameColumns, first_rows
 from geoveil.spark.frame_points import FramePoints, SparkRelease, collected, column
@@ -44,20 +45,11 @@ __all__ = ["Asking", "FramePersons", "PersonRelease"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PersonRelease(SparkRelease):
-    """A release with an answer about each person; its value is a DataFrame with a row for each, or for each neighbour.
+    """A release with an answer about each person; its value has a row for each, or for each neighbour."""
 
-    Parameters
-    ----------
-    answer_kind : str
-        The kind of the answers, such as "body".
-    """
-
-    answer_kind: str = field(kw_only=True)
-
-    def certificate(self) -> dict[str, Any]:
-        account = super().certificate()
+    def certificate(self) -> Certificate:
         # As for answers that are written to a file: the column of persons is not one of points.
-        return {**account, "by": None, "file": {**account["file"], "kind": self.answer_kind}}
+        return {**super().certificate(), "person": None}
 
 
 @dataclass(frozen=True)
@@ -179,7 +171,7 @@ class PersonTask:
         assert data.people is not None
         facts.answered += len(data.people.sizes)
         release = ask(data, self.asking.make(data), self.reader.rules.guarantee, source)
-        return _as_table(frame_with_errors(release, rows_of(release)))
+        return _as_table(release.to_frame())
 
 
 @dataclass(frozen=True)
@@ -332,9 +324,8 @@ class FramePersons(FramePoints):
         return unchanged_columns(values, self.kept, np.zeros((len(head), 2)), self.plane)
 
     def made(self, **facts: Any) -> PersonRelease:
-        kind = self.persons.first.kind
         # The error of a hull or a length depends on what was released: each row states its own.
-        processing = Processing(bounded=kind in ("place", "box"))
+        processing = Processing(bounded=kind_of(self.persons.first).known_error)
         assert self.destination is not None
         where = self.destination.address
-        return PersonRelease(None, path=where, answer_kind=kind, processing=processing, **facts)
+        return PersonRelease(None, path=where, processing=processing, **facts)

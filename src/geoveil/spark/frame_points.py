@@ -17,6 +17,7 @@ from geoveil.answering.pipeline import answer
 from geoveil.answering.point_rows import PointRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.streaming import FilePoints, FileRelease, Written, no_locations
+from geoveil.certificates import Certificate
 from geoveil.errors import (
     FileUnavailable,
     GeoveilError,
@@ -106,7 +107,7 @@ class FramePoints(FilePoints):
     counted: list[TaskFacts] = field(default_factory=list)
     _largest: Index | None = None
     #: The certificate of an earlier run with the same key.
-    _recorded: dict[str, Any] | None = None
+    _recorded: Certificate | None = None
 
     @property
     def largest(self) -> Index | None:

@@ -314,7 +314,7 @@ class FileRequest:
             first = stack.enter_context(workspace(folder)) / target.name if self.motion else target
             self.answer(asked, to=first)
             if self.motion:
-                gv.smooth(gv.load(first), motion=self.motion, times=self.time).to_file(target, sign=self.key)
+                gv.load(first).smooth(self.motion, times=self.time).to_file(target, sign=self.key)
         return [gv.load(target)]
 
     @property
@@ -356,8 +356,8 @@ class FileRequest:
         keywords = {**self._own, **self._budget, "to": Code.of(first)}
         lines += statement(f"release = {asked}.{self.question}", self._about, keywords)
         if self.motion:
-            how = {"motion": Code.of(self.motion), "times": Code.of(self.time)}
-            lines += statement("release = gv.smooth", (Code(f"gv.load({first!r})", None),), how)
+            how = {"times": Code.of(self.time)}
+            lines += statement(f"release = gv.load({first!r}).smooth", (Code.of(self.motion),), how)
             lines.append(f"release.to_file({self._to_file(self.target)})")
         return lines
 

@@ -231,4 +231,4 @@ def _expected(radius: float, motion: str, steps: tuple[float, ...]) -> float:
     passed = np.array(steps)
     places = made_up_tracks(passed, np.zeros(len(steps), dtype=np.int64), generator())
     release = gv.Locations(places, rng=generator()).points(rho=gv.CGP(rho=rho, metric="1"))
-    return gv.smooth(release, motion=motion, times=np.cumsum(passed)).expected_error()
+    return release.smooth(motion, times=np.cumsum(passed)).expected_error()

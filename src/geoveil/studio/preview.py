@@ -9,7 +9,6 @@ import geopandas
 import numpy as np
 import shapely
 
-import geoveil as gv
 from geoveil.city import generator
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
@@ -86,7 +85,7 @@ def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
         return [request.answer(locations, destinations=geopandas.GeoSeries(destinations, crs=frame.crs))]
     releases = request.ask(request.made_up(frame, rng))
     motion = request.motion
-    return [gv.smooth(release, motion=motion, times=request.time) if motion else release for release in releases]
+    return [release.smooth(motion, times=request.time) if motion else release for release in releases]
 
 
 def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:

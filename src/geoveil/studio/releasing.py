@@ -19,7 +19,7 @@ from geoveil.geo.formats.atomic import certificate_path, check_room
 from geoveil.privacy import exact
 from geoveil.release.as_layers import truth_layer
 from geoveil.release_record import ReleaseRecord
-from geoveil.report import Balance, Layer, Report, write
+from geoveil.report import Balance, Layer, Report
 from geoveil.studio.file_request import PASSWORD, TRUE_REPORT, FileRequest
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.typed_paths import regular_size, typed_path
@@ -170,7 +170,7 @@ def _with_truth(request: FileRequest, folder: Path, report: Report, releases: li
     if not request.choices.with_truth:
         return []
     truth = truth_layer(request.data.frame, releases[0])
-    write(folder / TRUE_REPORT, replace(report, layers=(truth, *report.layers)))
+    replace(report, layers=(truth, *report.layers)).save(folder / TRUE_REPORT)
     return [folder / TRUE_REPORT]
 
 
@@ -213,7 +213,7 @@ def _report(
     title = f"{request.data.name}, released"
     if request.question == "summary":
         whole, different, remarks = combined(releases, request.guarantee)
-        return Report(title, layers, whole.facts(), {**whole.certificate(), **different}, balances, remarks)
+        return Report(title, layers, whole.facts(), whole.certificate() | different, balances, remarks)
     (release,) = releases
     return Report(title, layers, release.facts(), release.certificate(), balances)
 
@@ -223,7 +223,7 @@ def _drawn(folder: Path, report: Report) -> list[Path]:
     files = []
     for name in ("report.html", "map.png"):
         try:
-            write(folder / name, report)
+            report.save(folder / name)
         except (GeoveilError, ValueError):
             # There is no figure without matplotlib, and none of an answer that has no place on a map.
             continue

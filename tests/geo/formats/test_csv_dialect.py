@@ -63,7 +63,7 @@ def test_files_that_are_not_in_utf_8_are_read_as_latin_1_and_that_is_told(tmp_pa
     with pytest.warns(GeoveilWarning, match=r"in\.csv is not written in UTF-8: it is read as Latin-1"):
         release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "out.csv", rho=1e-4)
     assert release.value.read_bytes().splitlines()[1].startswith(b"Jos\xe9,")
-    assert gv.load(release.value).by.tolist() == ["José"]
+    assert gv.load(release.value).person.tolist() == ["José"]
     with pytest.raises(InvalidFile, match=r'text in utf-8.*encoding="latin-1"'):
         gv.Locations(path, encoding="utf-8").frame()
 

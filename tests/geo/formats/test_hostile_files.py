@@ -601,7 +601,7 @@ def test_changed_certificates_are_refused(tmp_path: Path) -> None:
     beside = tmp_path / "out.csv.certificate.json"
     sound = json.loads(beside.read_text())
     odd = [[], {}, "x", "9" * 5000, {"a": [1]}, {"path": "/etc/passwd"}, {"encoding": 3}, -1, 1e300]
-    accounts = [{**sound, name: value} for name in ("by", "expected_error", "file", "area") for value in odd]
+    accounts = [{**sound, name: value} for name in ("person", "expected_error", "file", "area") for value in odd]
     accounts += [{**sound, "file": {**sound["file"], name: value}} for name in sound["file"] for value in odd]
     accounts += [{**sound, "area": {**sound["area"], name: value}} for name in sound["area"] for value in odd]
     for text in [*map(json.dumps, accounts), "[" * 100_000]:

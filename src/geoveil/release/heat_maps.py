@@ -5,38 +5,36 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from geoveil import checks
 from geoveil._types import CrsLike, Labels
-from geoveil.arithmetic import steady
 from geoveil.cards import Rows
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.forms import Floats
 from geoveil.geo.planes import Plane, plane_of
-from geoveil.improve import grid_system, in_memory, with_coordinates
 from geoveil.mechanisms import Copies, Gaussian, KNorm, Laplace, Mechanism
 from geoveil.postprocess import deconvolution, remapping
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.kernels import Noise, NoisyPoints
 from geoveil.privacy import Guarantee, total
 from geoveil.queries import Answer
-from geoveil.release import Release, persons
-from geoveil.release.map_cells import cells_layer, cells_of
+from geoveil.release.as_layers import cells_layer, cells_of
+from geoveil.release.kinds import KINDS, Frame, Kind
+from geoveil.release.release import Prior, Release
 from geoveil.report import Layer
 from geoveil.words import counted
 
 if TYPE_CHECKING:
     import geopandas
+    import pandas as pd
+    import pyproj
 
-__all__ = ["Grid", "HeatMap", "density", "remap"]
-
-#: Where true points can be: cells of a grid, single places, or a heat map.
-Prior: TypeAlias = Union["Grid", "ArrayLike", "geopandas.GeoSeries", "geopandas.GeoDataFrame", "HeatMap"]
+__all__ = ["HeatMap", "deconvolved", "remapped"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +49,7 @@ class HeatMap(Release):
     Examples
     --------
     >>> released = gv.Locations(homes, area=bay).points(rho=1e-4)
-    >>> heat = gv.density(released, gv.Grid((-5000, -5000, 5000, 5000), cell=2500))
+    >>> heat = released.density(gv.Grid((-5000, -5000, 5000, 5000), cell=2500))
     >>> heat.value.shape
     (4, 4)
     >>> heat.to_frame().columns.tolist()
@@ -61,83 +59,41 @@ class HeatMap(Release):
     grid: Grid = field(kw_only=True)
 
     @property
-    def crs(self) -> Any:
+    def crs(self) -> pyproj.CRS | None:
         """The system of the grid: that of the points if it is a plane, else the plane they were released in."""
-        return grid_system(self)[0]
+        return _grid_system(self)[0]
 
     @property
-    def kind(self) -> str:
-        return "cells"
+    def kind(self) -> Kind:
+        return KINDS["cells"]
 
     def _card(self) -> tuple[str, Rows]:
         rows, columns = self.grid.shape
-        whose = "" if self.by is None else f" of {counted(len(self.by), 'person')}"
+        whose = "" if self.person is None else f" of {counted(len(self.person), 'person')}"
         _, told = super()._card()
         return f"Heat map of {rows} by {columns} cells: {counted(self.n, 'point')}{whose}", told
 
-    def layers(self, *, name: str | None = None) -> tuple[Layer, ...]:
-        return (
-            ()
-            if self.plane is None
-            else (cells_layer(self.grid, self.value, self.plane, name or "released heat map"),)
-        )
-
-    def _rows(self, crs: CrsLike) -> Any:
+    def _rows(self, crs: CrsLike) -> Frame:
         own = None if self.plane is None else self.plane.crs
         return cells_of(self.grid, self.value, self.crs, own if crs is None else crs)
 
+    def _layers(self, plane: Plane, name: str) -> tuple[Layer, ...]:
+        return (cells_layer(self.grid, self.value, plane, name),)
 
-@steady()
-def remap(
-    release: Release,
-    prior: Prior,
-    *,
-    weights: ArrayLike | None = None,
-    to: Literal["mean", "place"] = "mean",
-    person: Labels = None,
+    def _drawn(self) -> tuple[Frame, str]:
+        return self.to_frame(), "points"
+
+
+def remapped(
+    release: Release, prior: Prior, weights: ArrayLike | None, to: Literal["mean", "place"], person: Labels
 ) -> Release:
-    """Move released points to the expected places of the true points under a public prior, at no cost.
-
-    Parameters
-    ----------
-    release : Release
-        Of `points`, with noise that is independent on each point.
-    prior : Grid, (m, d) array, GeoSeries or GeoDataFrame of Points, or HeatMap from `density`
-        Where true points can be: anywhere in the cells of a grid, or at single places. It is in the coordinate system
-        of the release, and known without looking at the data.
-    weights : array, optional
-        The weight of each cell or place, in any unit: an array of the grid's shape, or m numbers. Equal by default.
-    to : {"mean", "place"}
-        The posterior mean; or that of the prior's places (of a grid, the cells' centres) with the least expected
-        square distance.
-    person : array of labels, optional
-        The person of each point, as given to `Locations`. Needed only if the noise differs between persons, and not
-        for a table whose column names the persons.
-
-    Returns
-    -------
-    Release
-        A release with the same guarantee. If the prior is the heat map of other releases, the guarantee is the sum of
-        both; if both are of frames released by a column of the same name, it is the largest sum of any person. No
-        theorem bounds its error; `expected_error()` is the root mean square error if true points do come from the
-        prior.
-
-    Examples
-    --------
-    >>> stations = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0]])
-    >>> released = gv.Locations([[900.0, 0.0]], rng=np.random.default_rng(1)).points(rho=1e-4)
-    >>> gv.remap(released, stations, to="place").value
-    array([[900.,   0.]])
-    >>> gv.remap(released, gv.Grid((0, 0, 1000, 1000), cell=500)).guarantee
-    CGP(rho=0.0001)
-    """
-    release = in_memory(release)
+    """Return the points of a release moved to their expected places; see `Release.remap`."""
     noisy = _noisy(release, person, "Remap first, then clamp.")
     if to not in ("mean", "place"):
         raise InvalidParameter("to", to, "'mean' or 'place'", 'to="mean" has the least error.')
     dimension = noisy.points.shape[1]
     guarantee, combined, known = release.guarantee, False, "a public prior"
-    system, _ = grid_system(release)
+    system, _ = _grid_system(release)
     if isinstance(prior, HeatMap):
         if weights is not None:
             raise InvalidParameter("weights", weights, "left out with a heat map", "Its counts are the weights.")
@@ -165,106 +121,49 @@ def remap(
     if to == "place":
         found = remapping.choose(found, places, likely.ravel())
     step = f"remapped to the {'posterior mean' if to == 'mean' else 'best place'} under {known} of {size}"
-    result = with_coordinates(release, found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
+    result = release._moved(found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
     return replace(result, guarantee=guarantee, processing=replace(result.processing, combined=combined))
 
 
-@steady()
-def density(
-    releases: Release | Sequence[Release],
-    grid: Grid | float | tuple[float, float, float, float] | None = None,
-    *,
-    person: Labels = None,
+def deconvolved(
+    several: Sequence[Release], grid: Grid | float | tuple[float, float, float, float] | None, person: Labels
 ) -> HeatMap:
-    """Estimate a heat map of the true points from released ones, at no cost: the effect of the noise is removed.
-
-    Parameters
-    ----------
-    releases : Release or sequence of Release
-        Of `points` in the plane, with noise that is independent on each point; all in one coordinate system.
-    grid : Grid, number, or (west, south, east, north), optional
-        The cells, in that system; for points in degrees, in metres of the plane they were released in. A number is the
-        side of a cell, and the grid then covers all released points. A box gets cells that suit the noise: at least
-        half of its scale and a hundredth of the longer side, rounded up to 1, 2 or 5 times a power of ten. Without it,
-        box and cells are chosen from the released points and their noise, which costs nothing.
-    person : array of labels, optional
-        For one release: the person of each point, as given to `Locations`. Needed only if the noise differs between
-        persons, and not for a table whose column names the persons.
-
-    Returns
-    -------
-    HeatMap
-        A release; its value is the expected number of true points in each cell, rows from south to north. True points
-        may lie outside the grid, so they add up to at most all. The heat map of one release has its guarantee. That of
-        several has their sum, since the same person may be in all of them; if all are frames released by a column of
-        the same name, it has the largest sum of any person.
-
-    Notes
-    -----
-    Expectation-maximisation (Richardson and Lucy), stopped where two halves of the released points predict each other
-    best; which half a point is in goes by its position. Cells much smaller than the noise cannot be told apart, and
-    with few points the map stays blurred.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> homes = rng.normal([1000.0, 1000.0], 100.0, size=(20_000, 2))
-    >>> released = gv.Locations(homes, person=np.arange(20_000), rng=rng).points(rho=5e-6)
-    >>> grid = gv.Grid((0, 0, 2000, 2000), cell=200)
-    >>> heat, truth = gv.density(released, grid), grid.count(homes)
-    >>> bool(abs(heat.value - truth).sum() < 0.5 * abs(grid.count(released.value) - truth).sum())
-    True
-    >>> heat.guarantee
-    CGP(rho=5e-06)
-    >>> gv.density(released).grid.cell
-    200.0
-    """
-    several = [releases] if isinstance(releases, Release) else list(releases if hasattr(releases, "__iter__") else ())
-    if not several or not all(isinstance(release, Release) for release in several):
-        raise InvalidData("releases", releases, "a Release or a sequence of them", "Use Locations.points.")
+    """Return the heat map of the points of several releases; see `Release.density`."""
+    if not all(isinstance(release, Release) for release in several):
+        raise InvalidData("others", several[1:], "a sequence of releases", "Use Locations.points.")
     if person is not None and len(several) > 1:
         raise InvalidParameter(
-            "person", person, "left out with several releases", "Release frames by one of their columns."
+            "person", person, "left out with other releases", "Release frames by one of their columns."
         )
     if len({release.id for release in several}) < len(several):
-        raise InvalidData("releases", releases, "different from one another", "Give each of them once.")
-    several = [in_memory(release) for release in several]
+        raise InvalidData("others", several[1:], "different from one another", "Give each of them once.")
+    several = [release.in_memory() for release in several]
     first = several[0]
     noisy = [_noisy(release, person, "Give what Locations.points returned.") for release in several]
     if any(part.points.shape[1] != 2 for part in noisy) or any(
-        grid_system(release) != grid_system(first) for release in several
+        _grid_system(release) != _grid_system(first) for release in several
     ):
-        raise InvalidData("releases", releases, "in the plane, in one coordinate system", "Reproject points first.")
-    grid = _grid(grid, noisy, grid_system(first)[1])
-    whose, answers = (first.by, first.answers) if len(several) == 1 else _merged(several)
+        raise InvalidData("others", several[1:], "in the plane, in one coordinate system", "Reproject points first.")
+    grid = _grid(grid, noisy, _grid_system(first)[1])
+    whose, answers = (first.person, first.answers) if len(several) == 1 else _merged(several)
+    step = f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells"
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
         answers=answers,
         n=sum(release.n for release in several),
         plane=first.plane,
-        by=whose,
+        person=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
         guarantee=first.guarantee if len(several) == 1 else _joint_guarantee(several),
-        processing=Processing(
-            (f"deconvolved to a heat map of {grid.shape[0]} by {grid.shape[1]} cells",),
-            bounded=False,
-            combined=len(several) > 1,
-        ),
+        processing=Processing((step,), bounded=False, combined=len(several) > 1),
         grid=grid,
     )
 
 
-def _grid(given: Any, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
-    """Return the grid that was given, or one that suits released points and their noise.
+def _grid(given: object, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
+    """Return the grid that was given, or one that suits released points in metres and their noise.
 
-    Parameters
-    ----------
-    given : Grid, number, box or None
-        What the user gave, in the system of the map.
-    noisy : sequence of NoisyPoints
-        The released points, in metres.
-    unit : float
-        Metres in a unit of the system.
+    The grid is in a system whose units have `unit` metres.
     """
     if isinstance(given, Grid):
         return given
@@ -307,12 +206,12 @@ def _noisy(release: Release, person: Labels, remedy: str) -> NoisyPoints:
     kind = noises[id(release.answers[0])][0]
     if release.point_scales is not None:
         if person is not None:
-            persons(release, person)
+            release._person_index(person)
         return NoisyPoints(release.coords, kind, release.point_scales)
     scales = np.array([noises[id(answer)][1] for answer in release.answers])
     # Labels are needed only where scales differ; labels that are given are always checked.
     alike = person is None and (scales == scales[0]).all()
-    scale = np.full(release.n, scales[0]) if alike else scales[persons(release, person)]
+    scale = np.full(release.n, scales[0]) if alike else scales[release._person_index(person)]
     return NoisyPoints(release.coords, kind, scale)
 
 
@@ -332,63 +231,64 @@ def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
 
 def _weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
     """Return the prior weight of each cell or place, checked."""
-    if weights is None:
-        return np.ones(shape)
-    try:
-        likely = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError):
-        likely = np.empty(())
+    likely = np.ones(shape) if weights is None else _numbers(weights)
     if likely.shape != shape:
-        raise InvalidParameter(
-            "weights", getattr(weights, "shape", weights), f"of shape {shape}", "Give one for each cell or place."
-        )
+        given = getattr(weights, "shape", weights)
+        raise InvalidParameter("weights", given, f"of shape {shape}", "Give one for each cell or place.")
     if not (np.isfinite(likely) & (likely >= 0)).all() or not likely.any():
-        raise InvalidParameter(
-            "weights", weights, "finite and not negative, at least one of them positive", "0 rules a place out."
-        )
+        allowed = "finite and not negative, at least one of them positive"
+        raise InvalidParameter("weights", weights, allowed, "0 rules a place out.")
     return likely
 
 
-def _places(prior: Any, release: Release, dimension: int) -> Floats:
+def _numbers(given: object) -> Floats:
+    """Return numbers as an array; an empty one of no dimension for anything else."""
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        return np.empty(())
+
+
+def _places(prior: Prior, release: Release, dimension: int) -> Floats:
     """Return the places of a prior in metres."""
-    system, unit = grid_system(release)
+    system, unit = _grid_system(release)
     if hasattr(prior, "geometry") and hasattr(prior, "crs"):
         import shapely
 
-        if prior.crs is None and system is not None:
+        frame: geopandas.GeoSeries = prior.geometry
+        if frame.crs is None and system is not None:
             raise InvalidData("prior.crs", None, "known, as the release's is", "State it with set_crs(...).")
         if system is not None:
-            prior = prior.to_crs(system)
-        elif prior.crs is not None:
-            unit = plane_of(prior.crs, None).grid_system[1]
-        geometry = np.asarray(prior.geometry.array)
+            frame = frame.to_crs(system)
+        elif frame.crs is not None:
+            unit = plane_of(frame.crs, None).grid_system[1]
+        geometry = np.asarray(frame.array)
         if (shapely.get_type_id(geometry) != 0).any() or shapely.is_empty(geometry).any():
-            raise InvalidData("prior", prior.geom_type.unique().tolist(), "of Points", "Use representative_point().")
-        prior = shapely.get_coordinates(geometry) * unit
-    elif release.plane is not None:
-        # Coordinates in the system of the release.
-        prior = _to_metres(release.plane, prior)
-    try:
-        places = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError):
-        places = np.empty(())
+            raise InvalidData("prior", frame.geom_type.unique().tolist(), "of Points", "Use representative_point().")
+        places: Floats = shapely.get_coordinates(geometry) * unit
+    else:
+        places = _numbers(prior)
+        if release.plane is not None and places.ndim == 2 and places.shape[1] == 2:
+            # Coordinates in the system of the release.
+            places = release.plane.into(places)
     if places.ndim != 2 or places.shape[1] != dimension or len(places) == 0 or not np.isfinite(places).all():
-        raise InvalidData(
-            "prior",
-            getattr(prior, "shape", prior),
-            f"a Grid, an (m, {dimension}) array of finite coordinates, a frame of Points, or what gv.density gave",
-            "Give at least one place.",
-        )
+        allowed = f"a Grid, an (m, {dimension}) array of finite coordinates, a frame of Points, or a heat map"
+        raise InvalidData("prior", getattr(prior, "shape", prior), allowed, "Give at least one place.")
     return places
+
+
+def _grid_system(release: Release) -> tuple[pyproj.CRS | None, float]:
+    """Return the coordinate system of grids and priors for a release, and the metres in one of its units."""
+    return (None, 1.0) if release.plane is None else release.plane.grid_system
 
 
 def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
     """Return the grid in metres; refuse a tiny one, which was probably given in degrees."""
-    system, unit = grid_system(release)
+    system, unit = _grid_system(release)
     metres = grid.scaled(unit)
     west, south, east, north = metres.bounds
-    plane = release.plane
-    if plane is not None and system != release.crs and max(east - west, north - south) < plane.area.radius / 100:
+    plane, side = release.plane, max(east - west, north - south)
+    if plane is not None and system is not None and system != release.crs and side < plane.area.radius / 100:
         remedy = "Give it in metres east and north of the area's middle, which is (0, 0)."
         if plane.area.disc is None:
             remedy = f"Give it in the system {system.to_string()}."
@@ -396,23 +296,14 @@ def _on_the_map(release: Release, grid: Grid, argument: str) -> Grid:
     return metres
 
 
-def _to_metres(plane: Plane, places: Any) -> Any:
-    """Convert coordinates of the release's system to metres of the plane; return anything else unchanged."""
-    try:
-        coords = np.asarray(places, dtype=float)
-    except (TypeError, ValueError):
-        return places
-    return plane.into(coords) if coords.ndim == 2 and coords.shape[1] == 2 else places
-
-
 def _joint_guarantee(releases: Sequence[Release]) -> Guarantee:
     """Return the guarantee of several releases together: their sum or, if persons are known, the largest one's."""
     whole: Guarantee = total(releases)
-    if not _same_labels(releases):
+    if (labels := _same_labels(releases)) is None:
         return whole
     known: dict[Hashable, int] = {}
-    for i, release in enumerate(releases):
-        for person in release.by:
+    for i, persons in enumerate(labels):
+        for person in persons:
             known[person] = known.get(person, 0) | 1 << i
     sums: list[Guarantee] = [
         total(release for i, release in enumerate(releases) if held >> i & 1) for held in set(known.values())
@@ -420,30 +311,33 @@ def _joint_guarantee(releases: Sequence[Release]) -> Guarantee:
     return max(sums, key=lambda guarantee: guarantee.budget)
 
 
-def _same_labels(releases: Sequence[Release]) -> bool:
-    """Return whether different labels mean different persons: labels of one type, from columns of one name."""
-    kinds = {(release.by.name, str(release.by.dtype)) for release in releases if release.by is not None}
-    named = all(release.by is not None and release.by.name != "person" for release in releases)
-    return named and len(kinds) == 1
+def _same_labels(releases: Sequence[Release]) -> list[pd.Index] | None:
+    """Return the persons of each release if different labels mean different persons, else None.
+
+    They do if labels are of one type and from columns of one name.
+    """
+    labels = [release.person for release in releases if release.person is not None and release.person.name != "person"]
+    alike = len(labels) == len(releases) and len({(each.name, str(each.dtype)) for each in labels}) == 1
+    return labels if alike else None
 
 
-def _merged(releases: Sequence[Release]) -> tuple[Any, tuple[Answer, ...]]:
+def _merged(releases: Sequence[Release]) -> tuple[pd.Index | None, tuple[Answer, ...]]:
     """Return the persons of several releases, and the joint answer of each; None and one answer if unknown."""
     import pandas as pd
 
-    if not _same_labels(releases):
+    if (labels := _same_labels(releases)) is None:
         # Persons with equal noise share an answer.
         return None, (
             _joint([answer for release in releases for answer in {id(a): a for a in release.answers}.values()]),
         )
     about: dict[Hashable, list[Answer]] = {}
-    for release in releases:
-        for person, answer in zip(release.by, release.answers, strict=True):
+    for persons, release in zip(labels, releases, strict=True):
+        for person, answer in zip(persons, release.answers, strict=True):
             about.setdefault(person, []).append(answer)
     keys = {person: tuple(map(id, found)) for person, found in about.items()}
     shared = {keys[person]: found for person, found in about.items()}
     joint = {key: _joint(found) for key, found in shared.items()}
-    index = pd.Index(list(about), name=releases[0].by.name, tupleize_cols=False)
+    index = pd.Index(list(about), name=labels[0].name, tupleize_cols=False)
     return index, tuple(joint[key] for key in keys.values())
 
 
