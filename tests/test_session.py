@@ -636,7 +636,7 @@ def test_a_session_says_what_it_protects() -> None:
     """In words, unless it is all of a person's locations, of one person or of each of many."""
     x = np.zeros((4, 2)) + 1e6
     assert "protects" not in repr(gv.Locations(x).session(rho=1e-3))
-    timed = gv.Locations(x, protect="1 day", times=1.8e9 + np.arange(4) * 60).session(rho=1e-3)
+    timed = gv.Locations(x, protect="1 day", times=1.7e9 + np.arange(4) * 60).session(rho=1e-3)
     assert "protects  any day of a person's movements" in repr(timed)
     assert "any day of a person" in timed._repr_html_()
     crowd = gv.Locations(x, person=["ann", "ann", "bob", "eve"])

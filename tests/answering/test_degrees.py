@@ -323,7 +323,7 @@ def test_numbers_that_are_no_doubles_are_taken_exactly() -> None:
 def test_what_becomes_of_an_array_later_is_not_asked_about() -> None:
     """Neither the doubles nor the balls of a question change when its array changes later."""
     x = np.array([[1.5, 2.5], [3.5, 4.5]])
-    coords = enter(x).coords
+    coords = enter(x, crs="metres").coords
     x[:] = 9.0
     assert coords.values.tolist() == [[1.5, 2.5], [3.5, 4.5]]
     assert coords.ball(3, 128) == 4.5

@@ -39,7 +39,7 @@ def test_each_person_has_the_selection_that_their_units_need(
             monkeypatch.setattr(kind, name, noted)
     x = np.column_stack([np.arange(9.0) * 100, np.zeros(9)])[::order]
     by = np.array(["ann"] + ["bob"] * 8)[::order]
-    cases: list[tuple[dict[str, Any], Any]] = [({}, None), ({"protect": "1 day"}, 1.8e9 + np.arange(9) * 3600.0)]
+    cases: list[tuple[dict[str, Any], Any]] = [({}, None), ({"protect": "1 day"}, 1.7e9 + np.arange(9) * 3600.0)]
     for more, times in cases:
         used.clear()
         rng = np.random.default_rng(1)

@@ -15,7 +15,7 @@ from geoveil.queries import Hull
 from tests.questions import release_of, release_of_query
 
 HOUR = 3600.0
-TIMES = 1.8e9 + np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
+TIMES = 1.7e9 + np.array([0, 1, 2, 3, 30, 31, 70, 71, 72, 73, 74, 75, 200]) * HOUR
 WALK = np.column_stack([np.arange(len(TIMES)) * 100.0, np.zeros(len(TIMES))])
 
 
