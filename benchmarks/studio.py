@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 
 import geoveil as gv
-from geoveil.city import write_taxis
+from geoveil.requests.budgets import Budget
+from geoveil.requests.city import write_taxis
+from geoveil.requests.foresight import DISTANCES
 from geoveil.studio import pages
 from geoveil.studio.actions import act
-from geoveil.studio.choices import ChosenBudget, StatedArea
-from geoveil.studio.foresight import DISTANCES
 from geoveil.studio.project import Project
 
 TURNS = 7
@@ -73,16 +73,16 @@ def slider(folder: Path) -> list[float]:
     assert project.reading is not None
     project.reading.wait(60)
     project.choices.persons, project.choices.pseudonyms = "taxi", False
-    project.choices.area = StatedArea("San Francisco")
+    project.choices.area = "San Francisco"
     project.choices.unit, project.choices.planned = "1 day", 3
     checking = project.check()
     assert checking is not None
     checking.wait(60)
-    pages.numbers(project, ChosenBudget("hide", "90"))
+    pages.numbers(project, Budget("hide", "90"))
     found = []
     for away in DISTANCES:
         start = time.process_time()
-        pages.numbers(project, ChosenBudget("hide", f"{away:g}"))
+        pages.numbers(project, Budget("hide", f"{away:g}"))
         found.append(1000 * (time.process_time() - start))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import geopandas
 import numpy as np
@@ -24,6 +24,8 @@ def plan(name: str, **more: Any) -> Any:
     """Plan a variant of a question about as many points as X has; plans take no function and no location."""
     question, others = VARIANTS[name]
     options = {key: value for key, value in QUESTIONS[question].items() if key != "fn"}
+    if "metric" in more:
+        more["rho"] = gv.CGP(rho=more["rho"], metric=more.pop("metric"))
     return gv.plan(question, n=len(X), **options, **others, **more)
 
 
@@ -73,7 +75,7 @@ def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> Non
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
-def test_a_hulls_budget_meets_the_error(notion: str) -> None:
+def test_a_hulls_budget_meets_the_error(notion: Literal["CGP", "GP"]) -> None:
     """Larger errors take smaller budgets; under GP the number of directions, and with it the error, comes in steps."""
     budgets = []
     for wanted in (300.0, 3000.0, 30_000.0):
@@ -81,7 +83,6 @@ def test_a_hulls_budget_meets_the_error(notion: str) -> None:
         assert 0.8 * wanted <= planned.error <= wanted
         budgets.append(planned.guarantee)
     assert budgets[0] > budgets[1] > budgets[2]
-    assert gv.plan("hull", n=500, error=20_000, method="paper", extent=50_000).error <= 20_000
     for error in (0.01, 10.0):
         with pytest.raises(gv.errors.InvalidParameter, match="directions"):
             gv.plan("hull", n=500, error=error, extent=50_000)
@@ -98,8 +99,9 @@ def test_plans_are_checked() -> None:
         {"error": 5.0},
         {"rho": None},
         {"rho": None, "error": -1.0},
-        {"metric": "3"},
+        {"notion": gv.GP(epsilon=1), "error": 5.0},
         {"method": "worst"},
+        {"method": "paper"},
         {"dimension": 0},
         {"question": ["points"]},
         {"question": "hull", "extent": "big"},
@@ -113,7 +115,7 @@ def test_plans_are_checked() -> None:
 def test_numpys_whole_numbers_will_do() -> None:
     """Counts may be whole numbers of numpy."""
     assert gv.plan("points", n=cast(int, np.int64(5)), rho=1e-4) == gv.plan("points", n=5, rho=1e-4)
-    assert gv.plan("nearest", n=cast(int, np.int32(5)), k=np.int64(2), rho=1e-4) == gv.plan(
+    assert gv.plan("nearest", n=cast(int, np.int32(5)), k=cast(int, np.int64(2)), rho=1e-4) == gv.plan(
         "nearest", n=5, k=2, rho=1e-4
     )
 
@@ -208,12 +210,15 @@ def test_units_of_plans_are_checked() -> None:
     with pytest.raises(InvalidParameter, match=r"largest = None: must be .* any day of a person's movements holds"):
         gv.plan("points", n=10, rho=1e-4, protect="1 day")
     with pytest.raises(InvalidParameter, match="the most that one person has"):
-        gv.plan("mean", n=10, rho=1e-4, metric="person")
+        gv.plan("mean", n=10, rho=1e-4, together=True)
+    sought = gv.plan("mean", n=10, error=50, notion=gv.CGP(rho=7, metric="2"))
+    assert sought.guarantee.metric.name == "2"
+    assert sought.error <= 50
     with pytest.raises(InvalidParameter, match="protect = 'user': must be a length of time"):
         gv.plan("points", n=10, rho=1e-4, protect="user")
     with pytest.raises(InvalidParameter, match="every = 'often': must be a length of time"):
         gv.plan("points", n=10, rho=1e-4, every="often")
-    crowd = gv.plan("mean", n=1000, rho=1e-4, metric="person", largest=10)
+    crowd = gv.plan("mean", n=1000, rho=1e-4, together=True, largest=10)
     assert crowd.error == gv.Locations(np.zeros((1000, 2)), person=[*range(100)] * 10).mean(
         rho=1e-4, together=True
     ).error(0.05)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from geoveil.protection import HEADINGS, TABLE
+from geoveil.report.limits_table import HEADINGS, TABLE
 
 ROOT = Path(__file__).parents[1]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from decimal import Decimal
+from pathlib import Path
 
+import geopandas
 import numpy as np
 import pytest
 
@@ -58,3 +60,18 @@ def test_labels_of_rows_are_for_spark() -> None:
     with pytest.raises(gv.errors.InvalidParameter, match=r"^label = 'id'.*Spark.*Leave it out"):
         walk.nearest((1e6, 1e6), 1, rho=1e-3, label="id")
     assert len(walk.nearest((1e6, 1e6), 1, rho=1e-3).value) == 1
+
+
+@pytest.mark.parametrize("question", ["hull", "center", "heatmap"])
+def test_an_existing_answer_is_replaced(question: str, tmp_path: Path) -> None:
+    """What the refusal of an existing file advises works for every question that writes one."""
+    homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.42], [37.78, 37.76, 37.77], crs=4326)
+    locations, target = gv.Locations(homes, area="San Francisco"), tmp_path / "answer.geojson"
+    about = [5000.0] if question == "heatmap" else []
+    getattr(locations, question)(*about, hide=500, to=target)
+    before = target.read_bytes()
+    with pytest.raises(gv.errors.GeoveilError, match="overwrite=True"):
+        getattr(locations, question)(*about, hide=500, to=target)
+    assert target.read_bytes() == before
+    getattr(locations, question)(*about, hide=500, to=target, overwrite=True)
+    assert gv.verify(target)

@@ -32,6 +32,9 @@ import contextlib
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -124,8 +127,34 @@ class GeoveilWarning(UserWarning):
 _OWN_FILES = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
 
 
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def warnings_heard() -> Iterator[list[str]]:
+    """Yield a list to which warnings are added while a question is asked here, in place of showing them.
+
+    Examples
+    --------
+    >>> with warnings_heard() as found:
+    ...     warn("Heights are dropped.")
+    >>> found
+    ['Heights are dropped.']
+    """
+    found: list[str] = []
+    before = _heard.set(found)
+    try:
+        yield found
+    finally:
+        _heard.reset(before)
+
+
 def warn(message: str) -> None:
     """Warn the user; the warning names the line of the user's program that called geoveil."""
+    if (heard := _heard.get()) is not None:
+        if message not in heard:
+            heard.append(message)
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         level, frame = level + 1, frame.f_back

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, NoReturn
+from decimal import Decimal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from geoveil import checks
+from geoveil._types import Method
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.cards import Card, Rows
@@ -40,7 +42,6 @@ from geoveil.queries import (
     SUMMARIES,
     Distance,
     FirstWithin,
-    Hull,
     Nearest,
     Points,
     Query,
@@ -127,15 +128,18 @@ def plan(
     rho: Number | CGP | None = None,
     epsilon: Number | GP | None = None,
     beta: float = 0.05,
-    notion: str = "CGP",
-    metric: str | Metric | None = None,
+    notion: Literal["CGP", "GP"] | Guarantee = "CGP",
     protect: str | timedelta | None = None,
+    together: bool = False,
     largest: int | None = None,
     every: Duration | None = None,
-    method: str = "best",
+    method: Method = "best",
     dimension: int = 2,
     each: bool = False,
     area: AreaLike = None,
+    k: int | None = None,
+    locations: float | None = None,
+    extent: float | None = None,
     **options: Any,
 ) -> Plan:
     """Compute the error of a budget, or the budget that an error needs, before any data is used.
@@ -152,25 +156,27 @@ def plan(
         The budget, as for the question itself.
     beta : float
         The probability that the error is larger.
-    notion : {"CGP", "GP"}
-        The notion of privacy to plan for, where `error` is given.
-    metric, method : optional
-        As for the question itself.
+    notion : {"CGP", "GP"}, or guarantee
+        The notion of privacy to plan for, where `error` is given; a guarantee also states its metric.
     protect : str or timedelta, optional
         What is hidden together: a length of time such as "1 day", or "point".
+    together : bool
+        Whether there is one answer about many persons, whose points n counts.
     largest : int, optional
         With a length of time as `protect`: the largest number of a person's points in a stretch of that length.
-        Under a metric of persons: the largest number of points of one person.
+        With `together`: the largest number of points of one person.
     every : str, timedelta or number, optional
         The time between two points of a person, in place of `largest`. The plan then compares units: see `Plan.units`.
+    method : {"best", "both"}
+        As for the question itself.
     dimension : int
         The number of coordinates of a point.
     each : bool
         The error of any one point instead of the largest, as in `Release.error`.
     area : Area, str, or code of a projected system, optional
         The area of the question, as for `Locations`: noise grows by the factor that its plane stretches distances.
-    **options
-        Arguments of the question itself: `k`, `locations`, `extent`, `lipschitz`, `size`, ...
+    k, locations, extent, **options : optional
+        Arguments of the question itself, also `lipschitz`, `size`, ...
 
     Returns
     -------
@@ -190,14 +196,16 @@ def plan(
     hull under CGP with ρ = 5e-05 per m²: at most 3... m with probability 0.95, for points that extend over 50 km
     """
     n = checks.count("n", n, low=1, remedy="It is the number of points of one person.")
-    if protect is not None and metric is not None:
-        raise InvalidParameter("metric", metric, Message("left out if {protect} is given"), "Give one of them.")
-    stated_metric = metric if protect is None else protected_metric(protect)
+    metric = protected_metric(protect, crowd=together)
+    if method not in ("best", "both"):
+        raise InvalidParameter("method", method, "'best' or 'both'", "Leave it out for the least noise.")
     step = None if every is None else as_duration("every", every)
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
-    extent = options.get("extent", EXTENT)
-    checks.positive("extent", extent)
+    options |= {
+        name: given for name, given in (("k", k), ("locations", locations), ("extent", extent)) if given is not None
+    }
+    extent = checks.positive("extent", EXTENT if extent is None else extent)
     make = _maker(question, n, dimension, method, options)
     stated = None if area is None else area_of(area)
 
@@ -210,15 +218,15 @@ def plan(
         return bound if stated is None else kind_of(query).ground_error(query, bound, stated, planned=True)
 
     if error is None:
-        promised = promise(hide, rho, epsilon, stated_metric)
+        promised = promise(hide, rho, epsilon, metric)
     elif any(budget is not None for budget in (hide, rho, epsilon)):
         raise InvalidParameter("error", error, "left out if a budget is given", "Give one of them.")
     else:
         checks.positive("error", error)
-        if notion not in ("CGP", "GP"):
+        if notion not in ("CGP", "GP") and not isinstance(notion, Guarantee):
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
-        used = stated_metric or "inf"
-        promised = _least(error_of, CGP(rho=1, metric=used) if notion == "CGP" else GP(epsilon=1, metric=used), error)
+        unit = CGP(rho=1) if notion == "CGP" else GP(epsilon=1) if notion == "GP" else notion.with_budget(Decimal(1))
+        promised = _least(error_of, unit if metric is None else unit.under_unit(metric), error)
     units = {}
     if step is not None and not promised.metric.persons:
         units = {name: error_of(promised.under_unit(as_metric(name))) for name in COMPARED}
@@ -273,7 +281,7 @@ def _units(metric: Metric, n: int, largest: int | None, step: int | None) -> Uni
     return UnitSizes(min(checks.count("largest", largest, low=1, remedy="It is a number of points."), n))
 
 
-def _assumed(question: str, extent: float, area: Area | None, options: dict[str, Any]) -> str:
+def _assumed(question: str, extent: float, area: Area | None, options: Mapping[str, Any]) -> str:
     """Return the further assumptions of a plan's error bound, in words."""
     if question == "hull":
         return f"for points that extend over {extent / 1000:g} km"
@@ -290,7 +298,7 @@ def _assumed(question: str, extent: float, area: Area | None, options: dict[str,
 
 
 def _maker(
-    question: str, n: int, dimension: int, method: str, options: dict[str, Any]
+    question: str, n: int, dimension: int, method: str, options: Mapping[str, Any]
 ) -> Callable[[Guarantee, UnitSizes | None], Query]:
     """Return a function that builds the query for a guarantee."""
     origin = np.zeros(dimension)
@@ -300,7 +308,7 @@ def _maker(
         "nearest": lambda *args, **more: Nearest(*args, p=origin, **more),
         "first_within": lambda *args, **more: FirstWithin(*args, p=origin, radius=more.pop("radius", 1.0), **more),
         "distance": lambda *args, **more: Distance(*args, measure=_nowhere, **more),
-        "hull": _paper_hull if method == "paper" else best_hull,
+        "hull": best_hull,
         "answer": _own,
     }
     if not isinstance(question, str) or question not in kinds:
@@ -321,13 +329,16 @@ def _maker(
     return make
 
 
-def _paper_hull(*args: Any, extent: float = 0.0, **options: Any) -> Query:
-    """Build the paper's hull, which finds the extent of the points itself."""
-    return Hull(*args, **options)
-
-
-def _own(*args: Any, lipschitz: float, size: int = 1, units: UnitSizes | None = None) -> Query:
-    n, dimension, guarantee, method = args
+def _own(
+    n: int,
+    dimension: int,
+    guarantee: Guarantee,
+    method: str,
+    *,
+    lipschitz: float,
+    size: int = 1,
+    units: UnitSizes | None = None,
+) -> Query:
     fn = Lipschitz(_nowhere, lipschitz, guarantee.metric)
     return UserFunction(n, dimension, guarantee, method, fn=fn, numbers=size, units=units)
 

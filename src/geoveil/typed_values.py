@@ -1,11 +1,28 @@
-"""Lengths, chances, places and areas as people type them."""
+"""Lengths, chances, numbers, places and areas as people type them."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-__all__ = ["read_area", "read_chance", "read_length", "read_place"]
+__all__ = [
+    "AREA",
+    "CHANCE",
+    "LENGTH",
+    "PLACE",
+    "SHARE",
+    "WHOLE",
+    "TypedValue",
+    "read_area",
+    "read_chance",
+    "read_length",
+    "read_place",
+]
+
+T_co = TypeVar("T_co", covariant=True)
 
 #: The units of lengths in metres, by each of their names.
 _METRES = {
@@ -71,3 +88,41 @@ def read_area(text: str) -> tuple[float, float, float] | None:
     place, _, radius = text.rpartition(",")
     at, reach = read_place(place), read_length(radius)
     return None if at is None or reach is None else (*at, reach)
+
+
+def _read_whole(text: str) -> int | None:
+    """Return a whole number from 1 to 999 999 999; None for any other text.
+
+    Examples
+    --------
+    >>> _read_whole("12"), _read_whole("0"), _read_whole("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) < 10 and int(text) > 0 else None
+
+
+@dataclass(frozen=True)
+class TypedValue(Generic[T_co]):
+    """A kind of value that people write as text.
+
+    Parameters
+    ----------
+    name : str
+        What such a value is called on a help page.
+    read : callable
+        The function that returns the value of a text, or None if the text has none.
+    allowed : str
+        The texts that have one, as in "must be ...".
+    """
+
+    name: str
+    read: Callable[[str], T_co | None]
+    allowed: str
+
+
+LENGTH = TypedValue("length", read_length, "a length such as 200m, 1.5km, 300ft or 2mi; a plain number is metres")
+CHANCE = TypedValue("chance", read_chance, "a chance such as 75% or 0.75")
+SHARE = TypedValue("share", read_chance, "a share such as 20% or 0.2")
+WHOLE = TypedValue("integer", _read_whole, "a whole number of at least 1")
+PLACE = TypedValue("lat,lon", read_place, "a latitude and a longitude in degrees, such as 37.77,-122.42")
+AREA = TypedValue("lat,lon,radius", read_area, "a latitude, a longitude and a radius, such as 37.77,-122.42,50km")

@@ -16,11 +16,12 @@ import click
 import pytest
 
 import geoveil as gv
-from geoveil.cli.parameter_types import AREA, CHANCE, LENGTH, PLACE
+from geoveil.cli.command import TypedText
 from geoveil.cli.problems import CODES
 from geoveil.cli.program import program
 from geoveil.geo.formats.workspace import workspace
-from geoveil.protection import LEVELS
+from geoveil.settings import LEVELS
+from geoveil.typed_values import AREA, CHANCE, LENGTH, PLACE
 from geoveil.words import metres
 from tests.command_line import shell
 from tests.release.test_crowd_release import districts
@@ -186,9 +187,9 @@ def test_what_people_write(kind: Any, text: str, meaning: Any) -> None:
     """Lengths, chances, places and areas; what is none of them is refused."""
     if meaning is None:
         with pytest.raises(click.BadParameter):
-            kind.convert(text, None, None)
+            TypedText(kind).convert(text, None, None)
     else:
-        assert kind.convert(text, None, None) == pytest.approx(meaning)
+        assert TypedText(kind).convert(text, None, None) == pytest.approx(meaning)
 
 
 def test_commands_remove_leftovers(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import GeoveilWarning
-from geoveil.release_record import ReleaseRecord
+from geoveil.requests.release_record import ReleaseRecord
 from tests.command_line import LOCAL
 
 LINE = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-4"]

@@ -22,12 +22,12 @@ from geoveil.certificates import Certificate
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.distortion import earth
-from geoveil.protection import TABLE
 from geoveil.release import as_layers
 from geoveil.report import Balance, Layer, Report
 from geoveil.report import page as page_module
 from geoveil.report.composing import compose
 from geoveil.report.formatting import WARNING
+from geoveil.report.limits_table import TABLE
 from geoveil.report.map_projection import view_of
 from geoveil.report.page import attacker_curve, gauges, page
 from geoveil.report.scene import Shape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from geoveil.requests.budgets import Budget
 from geoveil.studio.actions import act
-from geoveil.studio.choices import ChosenBudget, StatedArea
 from geoveil.studio.project import Project
 from geoveil.studio.releasing import Outcome
 
@@ -18,9 +18,9 @@ def decide(project: Project, path: Path) -> None:
     assert project.reading is not None
     assert project.reading.wait(60)
     choices = project.choices
-    choices.persons, choices.pseudonyms, choices.area = "user", False, StatedArea("San Francisco")
+    choices.persons, choices.pseudonyms, choices.area = "user", False, "San Francisco"
     choices.unit, choices.planned = "all", 2
-    choices.budget, choices.question = ChosenBudget("hide", "200"), "points"
+    choices.budget, choices.question = Budget("hide", "200"), "points"
 
 
 def send(project: Project, step: str, **fields: str) -> None:

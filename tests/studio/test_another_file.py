@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from geoveil.requests.file_request import FileRequest
 from geoveil.studio import pages
-from geoveil.studio.file_request import FileRequest
 from geoveil.studio.project import Project
 from tests.formats import people
 from tests.studio.deciding import decide, ticket_of
@@ -63,9 +63,9 @@ def test_a_release_that_is_being_made_goes_on(
     """A file that is opened during a release does not stop it: a page says that it goes on, and whose result it is."""
     go, run = threading.Event(), FileRequest.run
 
-    def slowly(self: FileRequest, *args: Any) -> Any:
+    def slowly(self: FileRequest, *args: Any, **more: Any) -> Any:
         assert go.wait(60)
-        return run(self, *args)
+        return run(self, *args, **more)
 
     monkeypatch.setattr(FileRequest, "run", slowly)
     decide(project, files[0])

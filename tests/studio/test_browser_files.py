@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoveil.file_check import CheckedFile
+from geoveil.requests.file_check import CheckedFile
 from geoveil.studio.server import Studio
 from tests.formats import people
 from tests.studio.driving import Visitor

@@ -16,8 +16,8 @@ import pytest
 import geoveil as gv
 from geoveil.errors import GeoveilError
 from geoveil.report.formatting import WARNING
+from geoveil.requests.file_request import FileRequest
 from geoveil.studio import releasing
-from geoveil.studio.file_request import FileRequest
 from geoveil.studio.server import Studio
 from tests.formats import SECRET
 from tests.studio.deciding import decide, ticket_of
@@ -110,7 +110,9 @@ def test_the_whole_way(
     job = studio.project.releasing
     assert job is not None
     assert job.result is not None
-    job.result.request.run(studio.project.new_folder("again"), None, lambda share: None)
+    request = job.result.request
+    again = studio.project.new_folder("again") / request.target
+    request.run(again, None, lambda share: None, confirm=lambda concerns: None)
     # Later draws of normal noise depend on the bits of earlier ones.
     assert draws[once:][:1] == draws[:1]
     assert len(draws) > once
@@ -163,13 +165,13 @@ def decided(studio: Studio, trips: Path, **more: Any) -> None:
 
 def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
     """A page whose decisions were changed by another page releases nothing, nor does one whose file has changed."""
-    from geoveil.studio.choices import ChosenBudget
+    from geoveil.requests.budgets import Budget
 
     decided(studio, trips)
     project = studio.project
     ticket = ticket_of(project)
     assert ticket_of(project) == ticket
-    project.choices.budget = ChosenBudget("hide", "10")
+    project.choices.budget = Budget("hide", "10")
     with pytest.raises(GeoveilError, match="another page has changed the decisions"):
         project.release(ticket)
     with trips.open("a") as held:
@@ -186,10 +188,10 @@ def test_a_tab_that_is_closed_during_a_release(
     """A release goes on without its page; a new page shows its progress and then its result, and it is made once."""
     go, runs, run = threading.Event(), [], FileRequest.run
 
-    def slowly(self: FileRequest, *args: Any) -> Any:
+    def slowly(self: FileRequest, *args: Any, **more: Any) -> Any:
         runs.append(self.question)
         assert go.wait(60)
-        return run(self, *args)
+        return run(self, *args, **more)
 
     monkeypatch.setattr(FileRequest, "run", slowly)
     monkeypatch.setattr(releasing, "_drawn", lambda folder, report: [])

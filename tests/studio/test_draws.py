@@ -9,13 +9,14 @@ import geopandas
 import pytest
 
 import geoveil as gv
-from geoveil.city import generator
 from geoveil.noise import Entropy
-from geoveil.studio import foresight, pages
-from geoveil.studio import preview as previews
-from geoveil.studio.choices import ChosenBudget
-from geoveil.studio.foresight import DISTANCES
-from geoveil.studio.made_up import make_up
+from geoveil.requests import foresight
+from geoveil.requests import preview as previews
+from geoveil.requests.budgets import Budget
+from geoveil.requests.city import generator
+from geoveil.requests.foresight import DISTANCES
+from geoveil.requests.made_up import make_up
+from geoveil.studio import pages
 from geoveil.studio.project import Project
 from tests.studio.draw_counting import Draws
 
@@ -49,7 +50,7 @@ def look(project: Project, question: str) -> None:
     for step in ("data", "protection", "budget", "question", "release", "account"):
         assert pages.render(step, project)
     for away in DISTANCES[::8]:
-        assert pages.numbers(project, ChosenBudget("hide", f"{away:g}"))
+        assert pages.numbers(project, Budget("hide", f"{away:g}"))
     assert project.preview().layers
 
 
@@ -61,7 +62,9 @@ def test_nothing_is_drawn_on_true_data_before_a_release(
     made = Draws(trips, monkeypatch).made
     look(project, question)
     assert made == []
-    project.request().run(project.new_folder("release"), None, lambda share: None)
+    request = project.request()
+    target = project.new_folder("release") / request.target
+    request.run(target, None, lambda share: None, confirm=lambda concerns: None)
     assert made
 
 
@@ -73,8 +76,8 @@ def test_a_preview_on_true_data_is_counted(
     """A preview that asked about the true rows would be counted, whichever source its noise came from."""
     made = Draws(trips, monkeypatch).made
 
-    def careless(data: Any, choices: Any, *, crowd: bool) -> Any:
-        found = make_up(data, choices, crowd=crowd)
+    def careless(data: Any, settings: Any, **more: Any) -> Any:
+        found = make_up(data, settings, **more)
         object.__setattr__(found, "frame", data.frame)
         return found
 

@@ -16,9 +16,10 @@ import geoveil as gv
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.report.formatting import WARNING
-from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
-from geoveil.studio.file_request import TRUE_REPORT, FileRequest
-from geoveil.studio.opened_data import OpenedData
+from geoveil.requests.budgets import Budget
+from geoveil.requests.file_request import TRUE_REPORT
+from geoveil.requests.opened_data import OpenedData
+from geoveil.studio.choices import Choices, StudioRequest, request_of
 from geoveil.studio.pages import _foreseen
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -28,10 +29,10 @@ ASKED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "points": ("points", {}, {"keep": ("address",)}),
     "points of days, thinned": ("points", {"thin": "10 minutes"}, {"unit": "1 day", "pseudonyms": True}),
     "points, smoothed": ("points", {"motion": "car"}, {"unit": "1 hour", "where": "user != 'u0'"}),
-    "points under ε": ("points", {}, {"unit": "point", "budget": ChosenBudget("epsilon", "0.01")}),
+    "points under ε": ("points", {}, {"unit": "point", "budget": Budget("epsilon", "0.01")}),
     "heat map": ("heatmap", {"cell": "10 km"}, {}),
     "heat map by hour": ("heatmap", {"cell": "20km", "every": "hour of day"}, {"unit": "1 day"}),
-    "counts": ("counts", {"name": "name"}, {"budget": ChosenBudget("rho", "1e-6")}),
+    "counts": ("counts", {"name": "name"}, {"budget": Budget("rho", "1e-6")}),
     "flows": ("flows", {"cell": "30km", "trip": "user"}, {}),
     "hull": ("hull", {}, {}),
     "hull of one": ("hull", {}, {"persons": "", "outside": "clamp"}),
@@ -58,29 +59,34 @@ def test_the_command_and_the_code_do_the_same(name: str, run: Any, tmp_path: Pat
         rows = pd.read_csv(path)
         rows.loc[3, "latitude"] = None
         rows.to_csv(path, index=False)
-    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="all", planned=1, question=question)
-    choices.budget, choices.options = ChosenBudget("hide", "500"), options
+    choices = Choices(persons="user", area="San Francisco", unit="all", planned=1, question=question)
+    choices.budget, choices.options = Budget("hide", "500"), options
     for key, value in more.items():
         setattr(choices, key, value)
-    data = OpenedData.open(path, path.name, {}, choices.where, lambda share: None)
-    request = FileRequest(choices, data, regions)
+    data = OpenedData.open(path, path.name, choices.settings(), lambda share: None)
+    request = request_of(choices, data, regions)
     request.check()
     folder = tmp_path / "studio"
     folder.mkdir()
-    releases = request.run(folder, None, lambda share: None)
-    told = [_told(file) for file in request.written(folder)]
+    releases = _run(request, folder, None)
+    told = [_told(file) for file in request.written(folder / request.target)]
     assert all(release.guarantee.certificate().items() for release in releases)
     # The same by the command, and then by the code.
     ran = run(*shlex.split(request.command())[1:])
     assert ran.code == 0, ran.err
-    assert [_told(file) for file in request.written(tmp_path)] == told
-    for file in request.written(tmp_path):
+    assert [_told(file) for file in request.written(tmp_path / request.target)] == told
+    for file in request.written(tmp_path / request.target):
         file.unlink()
         certificate_path(file).unlink()
     if question == "summary":
         (tmp_path / "summary").rmdir()
     exec(compile(request.python(), "shown", "exec"), {})
-    assert [_told(file) for file in request.written(tmp_path)] == told
+    assert [_told(file) for file in request.written(tmp_path / request.target)] == told
+
+
+def _run(request: StudioRequest, folder: Path, ledger: gv.Ledger | None) -> list[gv.Release]:
+    """Run a request as the studio does."""
+    return request.run(folder / request.target, ledger, lambda share: None, confirm=lambda concerns: None)
 
 
 def _told(path: Path) -> dict[str, Any]:
@@ -97,16 +103,14 @@ def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create(*(f"march/u{i}" for i in range(3)), rho=1e-3)
     path = tmp_path / "trips.csv"
-    choices = Choices(
-        persons="user", area=StatedArea("37.77, -122.42, 50 km"), unit="all", planned=1, question="points"
-    )
-    choices.budget, choices.ledger, choices.subject = ChosenBudget("rho", "1e-4"), str(tmp_path / "budget.db"), "march"
-    request = FileRequest(choices, OpenedData.open(path, path.name, {}, "", lambda share: None))
+    choices = Choices(persons="user", area="37.77, -122.42, 50 km", unit="all", planned=1, question="points")
+    choices.budget, choices.ledger, choices.subject = Budget("rho", "1e-4"), str(tmp_path / "budget.db"), "march"
+    request = request_of(choices, OpenedData.open(path, path.name, choices.settings(), lambda share: None))
     (tmp_path / "studio").mkdir()
-    request.run(tmp_path / "studio", ledger, lambda share: None)
+    _run(request, tmp_path / "studio", ledger)
     assert float(ledger.account("march/u0").spent) == pytest.approx(1e-4)
     assert run(*shlex.split(request.command())[1:]).code == 0
-    for file in request.written(tmp_path):
+    for file in request.written(tmp_path / request.target):
         file.unlink()
         certificate_path(file).unlink()
     exec(compile(request.python(), "shown", "exec"), {})
@@ -122,10 +126,10 @@ def test_a_refused_charge_is_said_before(name: str, tmp_path: Path) -> None:
     ledger = gv.Ledger(tmp_path / "budget.db")
     path = tmp_path / "trips.csv"
     ledger.create(*pd.read_csv(path)["user"].unique(), rho=1)
-    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="1 day", planned=1, question=question)
-    choices.budget, choices.options, choices.ledger = ChosenBudget("rho", "1e-4"), options, str(tmp_path / "budget.db")
-    request = FileRequest(choices, OpenedData.open(path, path.name, {}, "", lambda share: None))
-    foreseen = _foreseen(request)
+    choices = Choices(persons="user", area="San Francisco", unit="1 day", planned=1, question=question)
+    choices.budget, choices.options, choices.ledger = Budget("rho", "1e-4"), options, str(tmp_path / "budget.db")
+    request = request_of(choices, OpenedData.open(path, path.name, choices.settings(), lambda share: None))
+    foreseen: dict[str, Any] = _foreseen(request)
     if question in ("hull", "nearest"):
         assert not foreseen["ledger_problem"]
         assert foreseen["accounts"]["later"] == foreseen["accounts"]["count"] > 0
@@ -133,7 +137,7 @@ def test_a_refused_charge_is_said_before(name: str, tmp_path: Path) -> None:
     assert "is not known" in foreseen["ledger_problem"]
     (tmp_path / "studio").mkdir()
     with pytest.raises(IncompatibleGuarantees, match="is not known"):
-        request.run(tmp_path / "studio", ledger, lambda share: None)
+        _run(request, tmp_path / "studio", ledger)
 
 
 @pytest.mark.deep
@@ -142,32 +146,34 @@ def test_signatures_and_true_locations(name: str, run: Any, tmp_path: Path, regi
     """With a key and with the true locations, the command and the code sign too, and write the marked report."""
     question, options, more = ASKED[name]
     path, key = tmp_path / "trips.csv", gv.SigningKey.create("city-lab")
-    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="all", planned=1, question=question)
-    choices.budget, choices.options = ChosenBudget("hide", "500"), options
+    choices = Choices(persons="user", area="San Francisco", unit="all", planned=1, question=question)
+    choices.budget, choices.options = Budget("hide", "500"), options
     for field, value in more.items():
         setattr(choices, field, value)
-    choices.sign, choices.with_truth = str(key.save(tmp_path / "city-lab.pem")), True
-    data = OpenedData.open(path, path.name, {}, choices.where, lambda share: None)
-    request = FileRequest(choices, data, regions, key)
+    choices.sign = str(key.save(tmp_path / "city-lab.pem"))
+    data = OpenedData.open(path, path.name, choices.settings(), lambda share: None)
+    request = replace(request_of(choices, data, regions, key), with_truth=True)
     (tmp_path / "studio").mkdir()
-    request.run(tmp_path / "studio", None, lambda share: None)
+    _run(request, tmp_path / "studio", None)
     ran = run(*shlex.split(request.command())[1:])
     assert ran.code == 0, ran.err
     report = tmp_path / TRUE_REPORT
     folders = [tmp_path / "studio", tmp_path]
     for folder in folders:
-        assert all(gv.verify(file, key=key.public).signer == key.public for file in request.written(folder))
+        assert all(
+            gv.verify(file, key=key.public).signer == key.public for file in request.written(folder / request.target)
+        )
     assert WARNING in report.read_text()
     report.unlink()
-    for file in request.written(tmp_path):
+    for file in request.written(tmp_path / request.target):
         file.unlink()
         certificate_path(file).unlink()
     if question == "summary":
         (tmp_path / "summary").rmdir()
     exec(compile(request.python(), "shown", "exec"), {})
-    assert all(gv.verify(file, key=key.public) for file in request.written(tmp_path))
+    assert all(gv.verify(file, key=key.public) for file in request.written(tmp_path / request.target))
     assert WARNING in report.read_text()
     # Without either, neither is in the code.
-    plain = FileRequest(replace(choices, sign="", with_truth=False), data, regions)
+    plain = request_of(replace(choices, sign=""), data, regions)
     assert "sign" not in plain.command() + plain.python()
     assert "truth" not in plain.command() + plain.python()

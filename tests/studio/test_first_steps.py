@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from geoveil.requests.budgets import Budget, BudgetKind
 from geoveil.studio import pages
-from geoveil.studio.choices import ChosenBudget, Kind
 from geoveil.studio.project import Project
 from geoveil.studio.server import Studio
 from geoveil.typed_values import read_length
@@ -120,7 +120,7 @@ def test_errors_of_smoothing_are_the_same_in_both_steps(tmp_path: Path) -> None:
     sent(project, "data", persons="=user", area="Lyon", pseudonyms="no")
     sent(project, "protection", unit="1 day", planned="4")
     sent(project, "budget", hide="100")
-    told = read(pages.numbers(checked(project), ChosenBudget("hide", "100")))
+    told = read(pages.numbers(checked(project), Budget("hide", "100")))
     assert "(typically 27 minutes)" in told
     off = re.search(r"typically off by (\S+ k?m) if people walk, and by (\S+ k?m) in cars", told)
     assert off is not None
@@ -139,7 +139,7 @@ def test_errors_of_smoothing_are_the_same_in_both_steps(tmp_path: Path) -> None:
 def test_one_point_and_all_points(opened: Project) -> None:
     """Both steps name the error of any one point and that of all points of a person at once, and agree."""
     decided(opened)
-    told = read(pages.numbers(opened, ChosenBudget("hide", "200")))
+    told = read(pages.numbers(opened, Budget("hide", "200")))
     sent(opened, "question", question="points")
     for name, error in opened.preview().errors:
         found = re.fullmatch(r"at most (?:(\S+ k?m) to )?(\S+ k?m) with probability 95%", error)
@@ -155,7 +155,7 @@ def test_one_point_and_all_points(opened: Project) -> None:
 def test_what_an_attacker_can_tell_is_said_with_its_distance(opened: Project) -> None:
     """The table names the distance of the guess, the planned number has a curve, and no metric has its code name."""
     decided(opened, unit="1 day")
-    page = str(pages.numbers(opened, ChosenBudget("hide", "200")))
+    page = str(pages.numbers(opened, Budget("hide", "200")))
     told = read(page)
     assert "a guess between two places 200 m apart is right at most" in told
     assert "after 4 releases (planned)" in told
@@ -167,9 +167,9 @@ def test_what_an_attacker_can_tell_is_said_with_its_distance(opened: Project) ->
 @pytest.mark.parametrize(
     ("budget", "warned"), [(("hide", "0.001"), True), (("rho", "1"), True), (("hide", "50"), False)]
 )
-def test_hardly_anything_hidden(budget: tuple[Kind, str], warned: bool, opened: Project) -> None:
+def test_hardly_anything_hidden(budget: tuple[BudgetKind, str], warned: bool, opened: Project) -> None:
     """A distance of less than a house, or a budget that hides no more, has a warning."""
-    told = read(pages.numbers(decided(opened), ChosenBudget(*budget)))
+    told = read(pages.numbers(decided(opened), Budget(*budget)))
     assert ("This hides almost nothing" in told) is warned
 
 

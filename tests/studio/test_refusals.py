@@ -101,7 +101,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
         "It is not stated yet where the data is.",
     ),
     "nowhere": ("data", {"persons": "=user", "area": "Nowheretown"}, "The area cannot be “Nowheretown”: it must be"),
-    "wide": ("data", {"persons": "=user", "area": "37, -122, 5000 km"}, "The radius of the area cannot be"),
+    "wide": ("data", {"persons": "=user", "area": "37, -122, 5000 km"}, "The area cannot be “37, -122, 5000 km”"),
     "thin": ("question", {"do": "next", "question": "points", "thin": "often"}, "one row is kept cannot be “often”"),
     "cell": ("question", {"do": "next", "question": "heatmap", "cell": ""}, "The side of a cell is missing"),
     "slices": ("question", {"do": "next", "question": "heatmap", "cell": "10 km", "every": "often"}, "slice of time"),
@@ -131,9 +131,7 @@ def test_smoothing_needs_rho(opened: Project) -> None:
     """Tracks under ε are not smoothed, and the page says what to choose instead."""
     sent(opened, "budget", epsilon="0.01")
     told = sent(opened, "question", do="next", question="points", motion="car")
-    assert told == (
-        "Tracks that are released under ε cannot be smoothed. Choose metres or ρ in step 3, or no smoothing."
-    )
+    assert told == ("Tracks that are released under ε cannot be smoothed. Choose metres or ρ, or no smoothing.")
 
 
 #: How a file is read, and what is said.

@@ -10,8 +10,8 @@ import pytest
 import geoveil as gv
 from geoveil.errors import GeoveilError
 from geoveil.report.formatting import WARNING
+from geoveil.requests.file_request import TRUE_REPORT
 from geoveil.studio import pages
-from geoveil.studio.file_request import TRUE_REPORT
 from geoveil.studio.project import Project
 from tests.studio.deciding import release, send, ticket_of
 
@@ -88,4 +88,4 @@ def test_true_locations_are_written_if_asked_for(asked: bool, project: Project, 
     assert ("TRUE locations: for you alone" in pages.render("release", project)) == asked
     # The next release has to be asked again.
     project.prepare_another()
-    assert not project.choices.with_truth
+    assert not project.request().with_truth

@@ -11,15 +11,18 @@ import pandas as pd
 import pytest
 import shapely
 
+from geoveil._types import Progress
 from geoveil.errors import GeoveilError
-from geoveil.studio import opened_data, pages
-from geoveil.studio.choices import Choices, ChosenBudget, StatedArea
-from geoveil.studio.file_request import FileRequest
-from geoveil.studio.foresight import foresee
+from geoveil.requests import opened_data
+from geoveil.requests.budgets import Budget
+from geoveil.requests.file_request import FileSettings
+from geoveil.requests.foresight import Foresight
+from geoveil.requests.made_up import make_up
+from geoveil.requests.opened_data import OpenedData
+from geoveil.requests.preview import preview
+from geoveil.studio import pages
+from geoveil.studio.choices import Choices, request_of
 from geoveil.studio.jobs import Job
-from geoveil.studio.made_up import make_up
-from geoveil.studio.opened_data import OpenedData
-from geoveil.studio.preview import preview
 from geoveil.studio.project import Project
 from geoveil.typed_values import read_length
 from geoveil.wording import error_line
@@ -36,7 +39,7 @@ def opened(path: Path, n: int, persons: int) -> OpenedData:
     }
     columns["time"] = pd.Timestamp("2026-01-01T00:00:00Z") + pd.to_timedelta(np.arange(n) * 30, unit="s")
     pd.DataFrame(columns).to_csv(path, index=False)
-    return OpenedData.open(path, path.name, {}, "", lambda share: None)
+    return OpenedData.open(path, path.name, FileSettings(), lambda share: None)
 
 
 def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,8 +55,8 @@ def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.
 def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
     """Previews have the labels, times and numbers of points of the file, and none of its places."""
     data = opened(tmp_path / "trips.csv", 300, 4)
-    choices = Choices(persons="user", area=StatedArea("San Francisco"))
-    made = make_up(data, choices, crowd=False)
+    choices = Choices(persons="user", area="San Francisco")
+    made = make_up(data, choices.settings(), crowd=False)
     assert made.whole
     assert made.frame["user"].value_counts().to_dict() == data.frame["user"].value_counts().to_dict()
     assert {*made.frame["time"]} == {*data.frame["time"]}
@@ -61,7 +64,7 @@ def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
     assert true.isdisjoint((point.x, point.y) for point in made.frame.geometry)
     # Other true places, and the same made-up ones.
     moved = OpenedData(data.path, data.name, data.file, data.frame.set_geometry(data.frame.geometry.translate(0.1)))
-    assert make_up(moved, choices, crowd=False).frame.geometry.equals(made.frame.geometry)
+    assert make_up(moved, choices.settings(), crowd=False).frame.geometry.equals(made.frame.geometry)
 
 
 #: Rows with several points, as columns and as lines; each of the two persons has six points.
@@ -82,17 +85,17 @@ SEVERAL = {
 def test_rows_with_several_points_are_previewed_with_all_of_them(name: str, question: str, tmp_path: Path) -> None:
     """The preview of trips and lines states the error that the release states, not that of one point of each row."""
     (tmp_path / name).write_text(SEVERAL[name])
-    data = OpenedData.open(tmp_path / name, name, {}, "", lambda share: None)
+    data = OpenedData.open(tmp_path / name, name, FileSettings(), lambda share: None)
     assert data.sizes("user").tolist() == [6, 6]
     options = {"cell": "5 km", "at": "37.7, -122.4", "k": "5"}
-    area = StatedArea("San Francisco")
+    area = "San Francisco"
     choices = Choices(persons="user", pseudonyms=False, area=area, unit="all", planned=1, options=options)
-    choices.budget, choices.question = ChosenBudget("hide", "200"), question
-    request = FileRequest(choices, data)
-    made = make_up(data, choices, crowd=False)
+    choices.budget, choices.question = Budget("hide", "200"), question
+    request = request_of(choices, data)
+    made = make_up(data, choices.settings(), crowd=False)
     assert shapely.get_num_coordinates(made.frame.geometry.array).sum() == 12
-    foreseen = preview(request)
-    (release,) = request.run(tmp_path, None, lambda share: None)
+    foreseen = preview(request, data, lambda share: None)
+    (release,) = request.run(tmp_path / request.target, None, lambda share: None, confirm=lambda concerns: None)
     stated = error_line(release.facts(every_error=False)).replace(" for each person", "")
     assert foreseen.errors[-1][1].replace(" for each person", "") == stated
 
@@ -112,7 +115,7 @@ def test_pages_before_a_release_tell_nothing_of_places(name: str, tmp_path: Path
             send(project, "question", question=question, cell="10 km", at="37.7, -122.4", k="2")
             assert project.preview().layers
             pages_of.append(pages.render("question", project))
-        pages_of += [pages.render("protection", project), pages.numbers(project, ChosenBudget("hide", "300"))]
+        pages_of += [pages.render("protection", project), pages.numbers(project, Budget("hide", "300"))]
     assert seen["here"] == seen["elsewhere"]
 
 
@@ -138,7 +141,7 @@ def test_trips_with_one_time_are_refused_before_a_release(options: dict[str, str
 def test_large_files_are_made_up_in_part(tmp_path: Path) -> None:
     """Of many persons some whole ones are made up, and the preview says how many."""
     data = opened(tmp_path / "many.csv", 9_000, 60)
-    made = make_up(data, Choices(persons="user", area=StatedArea("San Francisco")), crowd=False)
+    made = make_up(data, FileSettings(person="user", area="San Francisco"), crowd=False)
     assert 10 < made.persons < made.all_persons == 60
     sizes = data.frame["user"].value_counts()
     assert all(sizes[user] == count for user, count in made.frame["user"].value_counts().items())
@@ -161,14 +164,14 @@ def test_a_job_is_given_up() -> None:
     """Work that nobody waits for any more ends, without a result and without a problem."""
     begun = threading.Event()
 
-    def work(tell: object) -> int:
+    def work(tell: Progress) -> int:
         begun.set()
         while True:
-            pass
+            tell(0.5)
 
     job = Job("Going on for ever", work)
     assert begun.wait(60)
-    job.stop()
+    job.give_up()
     assert job.wait(60)
     assert job.result is None
     assert job.problem is None
@@ -178,8 +181,8 @@ def test_smoothing_changes_errors_and_no_curve(tmp_path: Path) -> None:
     """What a budget means is said after smoothing, too: another error for tracks, and the same for an attacker."""
     data = opened(tmp_path / "trips.csv", 300, 4)
     project = Project(tmp_path)
-    choices = Choices(persons="user", area=StatedArea("San Francisco"), unit="all", planned=3)
-    found = foresee(ChosenBudget("hide", "200"), choices, data, None)
+    choices = Choices(persons="user", area="San Francisco", unit="all", planned=3)
+    found = Foresight(Budget("hide", "200"), choices.settings(), choices.planned, data, None)
     said = r"After smoothing, which costs nothing, .* off by (\S+ k?m) if .* by (\S+ k?m) in cars\."
     off = re.fullmatch(said, found.smoothed)
     assert off is not None
@@ -190,7 +193,7 @@ def test_smoothing_changes_errors_and_no_curve(tmp_path: Path) -> None:
     assert car is not None
     assert walking < car < before
     # Neither tracks without times nor ε are smoothed.
-    assert foresee(ChosenBudget("epsilon", "0.01"), choices, data, None).smoothed == ""
-    page = pages.numbers(project, ChosenBudget("hide", "200"))
+    assert Foresight(Budget("epsilon", "0.01"), choices.settings(), choices.planned, data, None).smoothed == ""
+    page = pages.numbers(project, Budget("hide", "200"))
     assert "<td>any of them, smoothed</td><td>the same</td><td>the same</td>" in page
     assert "Smoothing makes tracks more accurate and leaves these curves as they are" in page

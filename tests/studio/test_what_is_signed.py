@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil.errors import GeoveilError, GeoveilWarning, LedgerUnavailable
-from geoveil.studio import pages, preview, releasing
-from geoveil.studio.file_request import FileRequest
+from geoveil._types import Progress
+from geoveil.errors import GeoveilError, GeoveilWarning, LedgerUnavailable, warn, warnings_heard
+from geoveil.requests import preview
+from geoveil.requests.accounts import ChargeRecord
+from geoveil.requests.file_request import FileRequest
+from geoveil.studio import pages, releasing
 from geoveil.studio.jobs import Job
 from geoveil.studio.project import Project
-from geoveil.studio.warning_collector import own_warnings
 from tests.studio.deciding import decide, release, send, ticket_of
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -72,7 +74,7 @@ def test_a_ticket_is_for_the_key_that_was_shown(project: Project, tmp_path: Path
 
 def test_a_ticket_is_for_the_regions_that_were_shown(project: Project, tmp_path: Path) -> None:
     """Regions that were changed take another look."""
-    project.regions = tmp_path / "regions.geojson"
+    project.regions, project.choices.question = tmp_path / "regions.geojson", "counts"
     project.regions.write_text("{}")
     ticket = ticket_of(project)
     assert ticket_of(project) == ticket
@@ -111,13 +113,13 @@ def test_a_file_that_changes_while_the_ledger_is_busy_is_not_released(
 ) -> None:
     """A release that waited for its ledger looks at the file again before anything is charged or drawn."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
-    spent = releasing._spent
+    opened = ChargeRecord.opened
 
-    def slowly(ledger: gv.Ledger) -> dict[str, Any]:
+    def slowly(self: ChargeRecord, *args: Any) -> Any:
         pd.read_csv(trips).head(40).to_csv(trips, index=False)
-        return spent(ledger)
+        return opened(self, *args)
 
-    monkeypatch.setattr(releasing, "_spent", slowly)
+    monkeypatch.setattr(ChargeRecord, "opened", slowly)
     send(project, "release", do="release", looked="yes", ticket=ticket_of(project))
     assert project.releasing is not None
     assert project.releasing.wait(60)
@@ -143,13 +145,14 @@ def test_options_of_another_question_are_not_asked(question: str, project: Proje
     send(project, "question", question=question, trip="user", cell="30 km")
     request = project.request()
     assert "Thinning" not in dict(pages._facts(request))
-    assert not {"thin", "every", "times"} & {*request._data, *request._own}
+    assert request.settings.thin is request.settings.times is request.options.every is None
     for text in (request.command(), request.python()):
         assert "thin" not in text
         assert "every" not in text
     project.choices.options["every"] = "1 hour"
     send(project, "question", question="points", thin="", motion="")
-    assert not project.request()._timed
+    project.choices.times = "time"
+    assert project.request().settings.times is None
 
 
 def test_only_released_columns_are_said_to_be_unchanged(project: Project, trips: Path) -> None:
@@ -165,18 +168,18 @@ def test_only_released_columns_are_said_to_be_unchanged(project: Project, trips:
 def test_previews_of_other_decisions_are_given_up(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A preview ends when another one takes its place; a ledger, an account or a key asks for no other."""
 
-    def endless(request: Any) -> Any:
+    def endless(request: Any, data: Any, progress: Progress) -> Any:
         while True:
-            pass
+            progress(0.5)
 
     monkeypatch.setattr(preview, "preview", endless)
     first = project.previewing()
-    project.choices.ledger = "budget.db"
+    project.choices.outside = "clamp"
     second = project.previewing()
     assert first.wait(60)
     project.choices.ledger, project.choices.subject, project.choices.sign = "other.db", "lab", "lab.pem"
     assert project.previewing() is second
-    second.stop()
+    second.give_up()
     assert second.wait(60)
 
 
@@ -242,10 +245,18 @@ def test_looking_at_a_history_changes_no_decision(project: Project, tmp_path: Pa
 SHOWN = {
     "points": ({"thin": "1 minute", "motion": "car"}, ["one row of a person in every 1 minute", "people move by car"]),
     "heatmap": ({"cell": "20 km", "every": "hour of day"}, ["Side of a cell 20 km", "Slices of time hour of day"]),
-    "nearest": ({"at": "37.7, -122.4", "k": "2"}, ["Place 37.7, -122.4", "Neighbours 2, without their locations"]),
+    "nearest": (
+        {"at": "37.7, -122.4", "k": "2"},
+        ["Place 37.7, -122.4", "Neighbours 2", "Locations of neighbours not released"],
+    ),
     "counts": (
         {"name": "quarter", "every": "day of week", "thin": "1 minute"},
-        ["halves.geojson, named by quarter", "Slices of time day of week", "one row of a person in every 1 minute"],
+        [
+            "Regions halves.geojson",
+            "Names of regions in quarter",
+            "Slices of time day of week",
+            "one row of a person in every 1 minute",
+        ],
     ),
     "flows": (
         {"cell": "30 km", "trip": "user"},
@@ -331,7 +342,7 @@ def test_what_fails_after_a_release_takes_no_file_away(project: Project, monkeyp
         raise LedgerUnavailable("budget.db is gone.", charged="nothing")
 
     monkeypatch.setattr(gv, "verify", gone)
-    monkeypatch.setattr(releasing, "_balances", gone)
+    monkeypatch.setattr(ChargeRecord, "balances", gone)
     outcome = release(project)
     assert outcome.files[0].exists()
     page = text_of(pages.render("release", project))
@@ -349,8 +360,8 @@ def test_a_ledger_that_vanishes_after_the_charge(
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
     run = FileRequest.run
 
-    def vanishing(self: FileRequest, *args: Any) -> Any:
-        found = run(self, *args)
+    def vanishing(self: FileRequest, *args: Any, **more: Any) -> Any:
+        found = run(self, *args, **more)
         (tmp_path / "budget.db").rename(tmp_path / "gone.db")
         return found
 
@@ -405,23 +416,14 @@ def test_warnings_are_on_the_page(project: Project, trips: Path) -> None:
 
 
 def test_warnings_belong_to_the_release_in_which_they_occur() -> None:
-    """What another thread warns of is not said beside a release, and its own filters switch nothing off."""
-    with warnings.catch_warnings(record=True) as shown, own_warnings() as mine:
-
-        def elsewhere() -> None:
-            with warnings.catch_warnings():
-                begun.set()
-                assert go.wait(60)
-                warnings.warn("theirs", GeoveilWarning, stacklevel=1)
-
-        begun, go = threading.Event(), threading.Event()
-        thread = threading.Thread(target=elsewhere)
+    """What another thread warns of is not said beside a release."""
+    with warnings.catch_warnings(record=True) as shown, warnings_heard() as mine:
+        warnings.simplefilter("always", GeoveilWarning)
+        warn("mine")
+        thread = threading.Thread(target=warn, args=("theirs",))
         thread.start()
-        assert begun.wait(60)
-        warnings.warn("mine", GeoveilWarning, stacklevel=1)
-        go.set()
         thread.join()
-        warnings.warn("mine, later", GeoveilWarning, stacklevel=1)
+        warn("mine, later")
     assert mine == ["mine", "mine, later"]
     assert [str(each.message) for each in shown] == ["theirs"]
 
@@ -430,9 +432,9 @@ def test_a_slow_preview_blocks_no_page(project: Project, monkeypatch: pytest.Mon
     """Other pages and tickets come while a preview is computed, and its own page says that it is being computed."""
     go, made = threading.Event(), preview.preview
 
-    def slowly(request: Any) -> Any:
+    def slowly(request: Any, data: Any, progress: Progress) -> Any:
         assert go.wait(60)
-        return made(request)
+        return made(request, data, progress)
 
     monkeypatch.setattr(preview, "preview", slowly)
     monkeypatch.setattr(pages, "_SOON", 0.01)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from geoveil._types import Columns, CrsLike, Method, Missing, Outside, Progress, Pseudonyms
+from geoveil._types import Columns, Missing, Outside, Progress, Pseudonyms
 from geoveil._types import Path as PathLike
 from geoveil.answering.charging import Charger, note_charge
 from geoveil.answering.person_counts import PersonCounts
@@ -23,7 +23,7 @@ from geoveil.errors import InvalidFile, InvalidParameter, Message, warn
 from geoveil.facts import Reason
 from geoveil.geo import AreaLike
 from geoveil.geo.columns import choose, reasons_of
-from geoveil.geo.formats import LocationFile, ending, open_locations
+from geoveil.geo.formats import LocationFile, ending
 from geoveil.geo.formats.atomic import (
     ROOM,
     certificate_path,
@@ -299,50 +299,44 @@ def inquiry_of(
 
 
 def rehearse(
-    source: PathLike,
+    file: LocationFile,
     *,
-    guarantee: Guarantee | None = None,
-    by: str | None = None,
-    times: str | Sequence[str] | None = None,
-    thin: Duration | None = None,
-    area: AreaLike = None,
-    crs: CrsLike = None,
-    method: Method = "best",
-    outside: Outside = "refuse",
-    missing: Missing = "refuse",
-    where: str | None = None,
-    timed: bool = False,
-    **reading: Any,
+    guarantee: Guarantee,
+    person: str | None,
+    times: str | Sequence[str] | None,
+    thin: Duration | None,
+    area: AreaLike,
+    outside: Outside,
+    missing: Missing,
+    where: str | None,
+    timed: bool,
 ) -> FilePoints:
-    """Run `points_file` up to its charge, so that every file it would refuse is refused now.
+    """Take the steps of a release of points up to its charge, so that every file it would refuse is refused now.
 
     Parameters
     ----------
-    source : str or Path
+    file : LocationFile
         The file.
-    guarantee : CGP or GP, optional
+    guarantee : CGP or GP
         The guarantee, whose metric may be that of a length of time.
-    by, times, thin, area, crs, method, outside, missing, where : optional
-        As for `points_file`.
+    person, times, thin, area, outside, missing, where : optional
+        As for `geoveil.Locations`.
     timed : bool
         Whether the times of points are read in any case, and kept as `timed.points`.
-    **reading : optional
-        As for `points_file`: lat, lon, geometry, delimiter, decimal, encoding, layer.
 
     Returns
     -------
     FilePoints
         It knows the number of points of each person.
     """
-    file = open_locations(Path(source), crs=crs, **reading)
-    inquiry = inquiry_of(file, file, guarantee or CGP(rho=1), method, by, area, outside, missing, where, None)
+    inquiry = inquiry_of(file, file, guarantee, "best", person, area, outside, missing, where, None)
     if inquiry.guarantee.metric.stretch is not None or thin is not None or timed:
         inquiry.times = time_columns_of(file, times)
         inquiry.thin = None if thin is None else as_duration("thin", thin)
         inquiry.keep_times = timed
     inquiry.count(lambda share: None, every_column=True)
     if inquiry.placed:
-        _columns(file, file, by, None, inquiry.guarantee.symbol, places=inquiry.placed)
+        _columns(file, file, person, None, inquiry.guarantee.symbol, places=inquiry.placed)
     return inquiry
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import command
 from geoveil.cli.options import as_json
+
+if TYPE_CHECKING:
+    from geoveil.geo.gazetteer import Place
 
 __all__ = ["areas"]
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        ("Where is that?", "geoveil areas Zurich"),
-        ("One of several places of a name:", 'geoveil areas "Springfield, Illinois"'),
-    ),
+@command(
+    "Where is that?",
+    "geoveil areas Zurich",
+    "One of several places of a name:",
+    'geoveil areas "Springfield, Illinois"',
 )
 @click.argument("name")
 @as_json
@@ -53,7 +55,7 @@ def areas(name: str, as_json: bool) -> None:
         click.get_current_context().exit(2)
 
 
-def _numbers(place: Any) -> dict[str, Any]:
+def _numbers(place: Place) -> dict[str, object]:
     return {
         "kind": place.kind,
         "population": place.population,
@@ -63,5 +65,5 @@ def _numbers(place: Any) -> dict[str, Any]:
     }
 
 
-def _km(place: Any) -> str:
+def _km(place: Place) -> str:
     return f"{place.radius / 1000:g} km"

@@ -1,4 +1,4 @@
-"""`geoveil budget`: manage the accounts of a ledger."""
+"""`geoveil budget`: manage the accounts of a ledger, and protect it against lost charges."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Program
-from geoveil.cli.options import Budget, as_json, existing, protect
+from geoveil.cli.command import Program, command
+from geoveil.cli.options import as_json, protect
 from geoveil.cli.options import budget as budget_options
+from geoveil.requests.accounts import existing_ledger
+from geoveil.requests.budgets import Budget, rho_and_epsilon
 from geoveil.wording import guarantee_line, protected, unit_name
 from geoveil.words import counted, hidden
 
 if TYPE_CHECKING:
-    from geoveil import Ledger
+    from geoveil import Guarantee, Ledger
     from geoveil.budget import StatementLine
     from geoveil.certificates import Certificate
 
@@ -38,12 +40,14 @@ def budget() -> None:
     """
 
 
-@budget.command(
-    examples=(
-        ("An account for ann:", "geoveil budget create budget.db ann --rho 1e-3"),
-        ("Two accounts, with a budget by its meaning:", "geoveil budget create budget.db bob eve --hide 100m"),
-        ("One that protects any day:", "geoveil budget create budget.db dan --hide 100m --protect '1 day'"),
-    )
+@command(
+    "An account for ann:",
+    "geoveil budget create budget.db ann --rho 1e-3",
+    "Two accounts, with a budget by its meaning:",
+    "geoveil budget create budget.db bob eve --hide 100m",
+    "One that protects any day:",
+    "geoveil budget create budget.db dan --hide 100m --protect '1 day'",
+    group=budget,
 )
 @LEDGER
 @click.argument("subjects", nargs=-1, required=True)
@@ -61,20 +65,19 @@ def create(
     """Open accounts, each with a total budget for all time. The ledger is created if it does not exist."""
     from geoveil import Ledger
 
-    budget = budget.protecting(protect)
+    guarantee = budget.protecting(protect)
+    rho, epsilon = rho_and_epsilon(guarantee)
     with Ledger(ledger) as opened:
-        entry = opened.create(*subjects, **budget.keywords, new=new)
+        entry = opened.create(*subjects, rho=rho, epsilon=epsilon, new=new)
     if as_json:
-        total = str(budget.guarantee.budget)
+        total = str(guarantee.budget)
         terminal.json([{"subject": subject, "total": total, **entry.certificate()} for subject in subjects])
     else:
         for subject in subjects:
-            terminal.say(f"{subject}: a total budget of {guarantee_line(budget.guarantee)}.")
+            terminal.say(f"{subject}: a total budget of {guarantee_line(guarantee)}.")
 
 
-@budget.command(
-    examples=(("All accounts:", "geoveil budget show budget.db"), ("One:", "geoveil budget show budget.db ann"))
-)
+@command("All accounts:", "geoveil budget show budget.db", "One:", "geoveil budget show budget.db ann", group=budget)
 @LEDGER
 @click.argument("subjects", nargs=-1)
 @as_json
@@ -83,7 +86,7 @@ def show(ledger: str, subjects: tuple[str, ...], as_json: bool) -> None:
     from geoveil import Ledger
     from geoveil.privacy import exact
 
-    with Ledger(existing(ledger)) as opened:
+    with Ledger(existing_ledger(ledger)) as opened:
         accounts = opened.accounts(subjects or None)
     told = [
         {
@@ -117,7 +120,7 @@ def _gauge(line: dict[str, str], width: int = 10) -> str:
     return "█" * filled + "░" * (width - filled)
 
 
-@budget.command(examples=(("What was asked about ann?", "geoveil budget statement budget.db ann"),))
+@command("What was asked about ann?", "geoveil budget statement budget.db ann", group=budget)
 @LEDGER
 @SUBJECT
 @as_json
@@ -125,7 +128,7 @@ def statement(ledger: str, subject: str, as_json: bool) -> None:
     """Show the history of an account: the time, the question and the cost of each charge."""
     from geoveil import Ledger
 
-    with Ledger(existing(ledger)) as opened:
+    with Ledger(existing_ledger(ledger)) as opened:
         lines = opened.statement(subject)
         account = opened.account(subject)
     left, total = account.remaining, account.total
@@ -150,11 +153,12 @@ def _row(line: StatementLine) -> list[str]:
     return [line["time"][:19].replace("T", " "), line["event"], line["query"], f"{Decimal(line['amount']):.6g}"]
 
 
-@budget.command(
-    examples=(
-        ("Is the history intact?", "geoveil budget verify budget.db"),
-        ("And does it contain this release?", "geoveil budget verify budget.db charged.csv.certificate.json"),
-    )
+@command(
+    "Is the history intact?",
+    "geoveil budget verify budget.db",
+    "And does it contain this release?",
+    "geoveil budget verify budget.db charged.csv.certificate.json",
+    group=budget,
 )
 @LEDGER
 @CERTIFICATES
@@ -164,7 +168,7 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
     accounts = certificates_in(certificates)
     from geoveil import Ledger
 
-    with Ledger(existing(ledger)) as opened, terminal.waiting("Verifying"):
+    with Ledger(existing_ledger(ledger)) as opened, terminal.waiting("Verifying"):
         entries = opened.verify(accounts)
     if as_json:
         terminal.json({"entries": entries, "certificates": len(accounts)})
@@ -178,7 +182,7 @@ def verify(ledger: str, certificates: tuple[str, ...], as_json: bool) -> None:
         terminal.say(f"{counted(len(accounts) - known, 'certificate')} of releases that were not charged to a ledger.")
 
 
-@budget.command(examples=(("All answers of last year:", "geoveil budget forget budget.db --before 2026-01-01"),))
+@command("All answers of last year:", "geoveil budget forget budget.db --before 2026-01-01", group=budget)
 @LEDGER
 @click.argument("releases", nargs=-1, metavar="[ID]...")
 @click.option("--before", type=click.DateTime(["%Y-%m-%d"]), help="All that were charged before this day (UTC).")
@@ -191,12 +195,12 @@ def forget(ledger: str, releases: tuple[str, ...], before: datetime | None) -> N
 
     if not releases and before is None:
         raise click.UsageError("Name releases by their ids, or give --before.")
-    with Ledger(existing(ledger)) as opened:
+    with Ledger(existing_ledger(ledger)) as opened:
         count = opened.forget(*releases, before=before and before.replace(tzinfo=UTC))
     terminal.say(f"{counted(count, 'answer')} deleted.")
 
 
-@budget.command(examples=(("Less from now on:", "geoveil budget lower budget.db ann --rho 5e-4"),))
+@command("Less from now on:", "geoveil budget lower budget.db ann --rho 5e-4", group=budget)
 @LEDGER
 @SUBJECT
 @budget_options
@@ -204,20 +208,18 @@ def lower(ledger: str, subject: str, budget: Budget) -> None:
     """Set a smaller total. What has been spent stays spent."""
     from geoveil import Ledger
 
-    with Ledger(existing(ledger)) as opened:
-        budget = _like(opened, subject, budget)
-        opened.lower(subject, **budget.keywords)
+    with Ledger(existing_ledger(ledger)) as opened:
+        total = _like(opened, subject, budget)
+        rho, epsilon = rho_and_epsilon(total)
+        opened.lower(subject, rho=rho, epsilon=epsilon)
         left = opened.account(subject).remaining
-    terminal.say(f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left.")
+    terminal.say(f"{subject}: a total budget of {guarantee_line(total)}; {left:.6g} is left.")
 
 
-@budget.command(
-    examples=(
-        (
-            "A larger total than was promised:",
-            "geoveil budget override budget.db ann --rho 2e-3 --reason 'ann agreed'",
-        ),
-    )
+@command(
+    "A larger total than was promised:",
+    "geoveil budget override budget.db ann --rho 2e-3 --reason 'ann agreed'",
+    group=budget,
 )
 @LEDGER
 @SUBJECT
@@ -227,20 +229,21 @@ def override(ledger: str, subject: str, budget: Budget, reason: str) -> None:
     """Set a larger total than was promised. The history records it with the reason."""
     from geoveil import Ledger
 
-    with Ledger(existing(ledger)) as opened:
-        budget = _like(opened, subject, budget)
-        opened.override(subject, **budget.keywords, reason=reason)
+    with Ledger(existing_ledger(ledger)) as opened:
+        total = _like(opened, subject, budget)
+        rho, epsilon = rho_and_epsilon(total)
+        opened.override(subject, rho=rho, epsilon=epsilon, reason=reason)
         left = opened.account(subject).remaining
     terminal.say(
-        f"{subject}: a total budget of {guarantee_line(budget.guarantee)}; {left:.6g} is left. The reason "
+        f"{subject}: a total budget of {guarantee_line(total)}; {left:.6g} is left. The reason "
         "is recorded in the history."
     )
 
 
-def _like(ledger: Ledger, subject: str, budget: Budget) -> Budget:
-    """Return the budget for the unit of an account, unless --metric says otherwise."""
-    metric = ledger.account(subject).metric
-    return Budget(budget.guarantee.under_unit(metric)) if budget.guarantee.metric.name == "inf" else budget
+def _like(ledger: Ledger, subject: str, budget: Budget) -> Guarantee:
+    """Return a budget for the unit of an account, unless --metric says otherwise."""
+    guarantee, metric = budget.guarantee, ledger.account(subject).metric
+    return guarantee.under_unit(metric) if guarantee.metric.name == "inf" else guarantee
 
 
 def certificates_in(paths: Sequence[str]) -> list[Certificate]:
@@ -248,3 +251,77 @@ def certificates_in(paths: Sequence[str]) -> list[Certificate]:
     from geoveil.certificates import read_certificate
 
     return [read_certificate(Path(path)) for path in paths]
+
+
+WITNESS = click.option(
+    "--witness",
+    metavar="PLACE",
+    help="Where the ledger's last entry is kept: a file, or the URL of a PostgreSQL database.",
+)
+
+
+@command("While it is in use:", "geoveil budget backup budget.db monday.db", group=budget)
+@LEDGER
+@click.argument("target", metavar="FILE", type=click.Path(dir_okay=False))
+def backup(ledger: str, target: str) -> None:
+    """Copy a ledger, also one in use, into a FILE that can be read and restored, but not charged.
+
+    A PostgreSQL database is backed up with its own tools.
+    """
+    from geoveil import Ledger
+
+    with Ledger(existing_ledger(ledger)) as opened, terminal.waiting("Copying"):
+        entries = opened.backup(target)
+    terminal.say(f"{target}: {entries:,} entries, verified.")
+
+
+@command(
+    "With the newest certificate:",
+    "geoveil budget restore monday.db restored.db charged.csv.certificate.json",
+    "If nobody knows what was charged later:",
+    "geoveil budget restore monday.db closed.db --write-off 'the disk broke'",
+    group=budget,
+)
+@click.argument("backup", metavar="BACKUP", type=click.Path(exists=True, dir_okay=False))
+@LEDGER
+@CERTIFICATES
+@WITNESS
+@click.option(
+    "--write-off",
+    metavar="REASON",
+    help="Spend the rest of all budgets, since the charges after the backup are unknown. Give the reason.",
+)
+def restore(
+    backup: str, ledger: str, certificates: tuple[str, ...], witness: str | None, write_off: str | None
+) -> None:
+    """Make a LEDGER from a BACKUP, unless something was charged after the backup.
+
+    The CERTIFICATES of the latest releases, or the ledger's witness, show whether something was.
+    """
+    from geoveil import Ledger
+    from geoveil.budget.stores import without_password
+
+    with terminal.waiting("Restoring"):
+        opened = Ledger.restore(
+            backup, ledger, certificates=certificates_in(certificates), witness=witness, write_off=write_off
+        )
+        entries = opened.verify()
+        opened.close()
+    shown = without_password(str(ledger))
+    terminal.say(f"{shown}: {entries:,} entries, verified." + (" Nothing is left to spend." if write_off else ""))
+
+
+@command("Record the last entry:", "geoveil budget witness budget.db witness.db", group=budget)
+@LEDGER
+@click.argument("place", metavar="WITNESS")
+def witness(ledger: str, place: str) -> None:
+    """Record a ledger's last entry in a second database, to detect if the ledger is replaced by an older copy.
+
+    GEOVEIL_LEDGER_WITNESS=WITNESS in the environment does it after every charge.
+    """
+    from geoveil import Ledger
+    from geoveil.budget.stores import without_password
+
+    with Ledger(existing_ledger(ledger), witness=place) as opened:
+        number = opened.testify()
+    terminal.say(f"{without_password(place)}: {without_password(ledger)} has {number:,} entries.")

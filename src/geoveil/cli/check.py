@@ -6,76 +6,68 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command, broken
+from geoveil.cli.command import broken, command, gathered
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.options import Budget, Protection, area, as_json, person, possible, protection, reading
-from geoveil.protection import LEVELS
+from geoveil.cli.options import as_json, possible
+from geoveil.cli.questions import DATA, settings_of
+from geoveil.requests.budgets import Budget
+from geoveil.requests.file_request import FileSettings
+from geoveil.settings import LEVELS
 from geoveil.wording import unit_name
 from geoveil.words import counted, metres
 
 if TYPE_CHECKING:
-    from geoveil.file_check import Finding
+    from rich.table import Table
+    from rich.text import Text
+
     from geoveil.privacy import Guarantee
-    from geoveil.unit_noise import NoiseOfUnits
+    from geoveil.requests.file_check import Finding, TypicalPerson
 
 
 #: The word before a finding, and its colour.
 _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", "cyan"), "stop": ("stop", "red")}
 
 
-@click.command(
-    cls=Command,
-    examples=(("Is it ready?", "geoveil check trips.csv --person user --area 37.77,-122.42,50km"),),
-)
+@command("Is it ready?", "geoveil check trips.csv --person user --area 37.77,-122.42,50km")
 @SOURCE
-@person
 @possible
-@protection
-@area
-@reading
+@gathered("data", lambda format, **given: (settings_of(given), format), ("person", *DATA))
 @as_json
-def check(
-    source: str,
-    person: str | None,
-    budget: Budget | None,
-    protection: Protection,
-    area: dict[str, Any],
-    reading: dict[str, Any],
-    as_json: bool,
-) -> None:
+def check(source: str, budget: Budget | None, data: tuple[FileSettings, str | None], as_json: bool) -> None:
     """Check whether a file is ready to be released. Nothing is spent, released or charged.
 
     The output is about the true data and must not be shared. It ends with the command that releases the file. Exits
     with 3 if something must be stated or corrected first.
     """
-    from geoveil.file_check import CheckedFile, Finding
+    from geoveil.requests.file_check import CheckedFile, Finding
 
-    asked = budget or Budget(_lowest())
-    guarantee = asked.protecting(protection.protect).guarantee
-    with incoming(source, reading.pop("format")) as path, terminal.waiting(f"Looking at {path.name}"):
-        checked = CheckedFile(path, person, area, reading, protection.counting, guarantee)
+    settings, form = data
+    asked = budget or Budget("hide", str(LEVELS["low"]))
+    guarantee = asked.protecting(settings.protect)
+    with incoming(source, form) as path, terminal.waiting(f"Looking at {path.name}"):
+        checked = CheckedFile(path, settings, guarantee)
         found = [*checked.findings()]
-    noise = None if checked.typical is None else checked.typical.noise(asked.guarantee)
+    noise = None if checked.typical is None else UnitNoise.of(checked.typical, asked.guarantee)
     if noise is not None:
-        found.append(Finding("note", _compared(noise, "--privacy low" if budget is None else "this budget")))
+        found.append(Finding("note", noise.sentence("--privacy low" if budget is None else "this budget")))
     ready = all(finding.kind in ("good", "note") for finding in found)
     line = next_command(source, found, "" if budget is not None else "--privacy low")
     if as_json:
         told = {"ready": ready, "findings": [_data(finding) for finding in found], "next": line}
-        terminal.json(told if noise is None else {**told, "noise": noise.data()})
+        terminal.json(told if noise is None else {**told, "noise": noise.data})
     else:
         lines = [
             (terminal.styled(*_SIGNS[finding.kind]), " ".join(finding.told(OPTIONS)).rstrip()) for finding in found
         ]
         terminal.answer(terminal.grid(lines))
         if noise is not None:
-            terminal.answer(*_table(noise))
+            terminal.answer(*noise.table())
         terminal.answer("", terminal.bold(_verdict(found)))
         if line is not None:
             _show_next(line, found, budget is None)
@@ -85,8 +77,10 @@ def check(
 
 def _options(finding: Finding) -> str:
     """Return the settings of a finding as options of the command line."""
+    from geoveil.geo.proposals import AreaSuggestion
+
     return " ".join(
-        value.option if name == "area" else OPTIONS.mention(name, str(value))
+        value.option if isinstance(value, AreaSuggestion) else OPTIONS.mention(name, str(value))
         for name, value in finding.settings.items()
     )
 
@@ -95,13 +89,6 @@ def _data(finding: Finding) -> dict[str, str]:
     """Return a finding for programs."""
     what, remedy = finding.told(OPTIONS)
     return {"kind": finding.kind, "what": what, "remedy": remedy, "options": _options(finding)}
-
-
-def _lowest() -> Guarantee:
-    """Return the guarantee of the lowest level of privacy, the default of this command."""
-    from geoveil.privacy import CGP
-
-    return CGP.hiding(distance=LEVELS["low"], chance=0.75)
 
 
 def next_command(source: str, found: Sequence[Finding], budget: str = "--privacy low") -> str | None:
@@ -157,18 +144,48 @@ def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
 _PROTECT = {"1 day": "--protect '1 day'", "1 hour": "--protect '1 hour'", "1": "--protect point"}
 
 
-def _compared(noise: NoiseOfUnits, budget: str) -> str:
-    """Return the noise of several units in a sentence, with the options to add."""
-    whose = "The person" if noise.alone else "A typical person"
-    names = noise.differing()
-    told = [f"{metres(noise.noise[name])} for {_protecting(name)}" for name in names]
-    said = f"{whose} has {noise.points:,} points: with {budget}, noise moves 95% of points by at most "
-    said += f"{', '.join(told)}."
-    if noise.step:
-        kept = noise.step.removeprefix("1 ")
-        said += f" Thinned to one every {kept} (--thin {noise.step!r}), {counted(noise.thinned, 'point')}: "
-        said += f"{', '.join(metres(noise.less[name]) for name in names)}."
-    return said
+class UnitNoise(NamedTuple):
+    """The noise of a typical person's points for several units, with all points and after thinning."""
+
+    person: TypicalPerson
+    noise: dict[str, float]
+    less: dict[str, float]
+
+    @classmethod
+    def of(cls, person: TypicalPerson, budget: Guarantee) -> UnitNoise:
+        """Return the noise for a budget."""
+        return cls(person, person.noise(budget), person.noise(budget, thinned=True) if person.step else {})
+
+    @property
+    def data(self) -> dict[str, object]:
+        """The comparison for programs."""
+        person, told = self.person, {"points": self.person.points, "radius_95": self.noise}
+        thinned = {"thin": person.step, "thinned": person.thinned, "radius_95_thinned": self.less}
+        return {**told, **(thinned if person.step else {})}
+
+    def sentence(self, budget: str) -> str:
+        """Return the comparison in a sentence, with the options to add; units that change nothing are left out."""
+        person, names = self.person, [*self.noise]
+        sizes = [(self.noise[name], self.less.get(name)) for name in names]
+        names = [name for at, name in enumerate(names) if at == 0 or sizes[at] != sizes[at - 1]]
+        told = ", ".join(f"{metres(self.noise[name])} for {_protecting(name)}" for name in names)
+        whose = "The person" if person.alone else "A typical person"
+        said = f"{whose} has {person.points:,} points: with {budget}, noise moves 95% of points by at most {told}."
+        if person.step:
+            kept = f"{person.step.removeprefix('1 ')} (--thin {person.step!r}), {counted(person.thinned, 'point')}"
+            said += f" Thinned to one every {kept}: {', '.join(metres(self.less[name]) for name in names)}."
+        return said
+
+    def table(self) -> Iterator[Text | Table]:
+        """Yield the comparison as a table."""
+        from geoveil.privacy import as_metric
+
+        person, rows = self.person, [(f"all {self.person.points:,} points", *map(metres, self.noise.values()))]
+        if person.step:
+            kept = f"one every {person.step.removeprefix('1 ')}: {person.thinned:,}"
+            rows.append((kept, *map(metres, self.less.values())))
+        yield terminal.bold("\nNoise of a point (95%), by what is protected")
+        yield terminal.table(["", *(unit_name(as_metric(name)) for name in self.noise)], rows)
 
 
 def _protecting(name: str) -> str:
@@ -177,15 +194,3 @@ def _protecting(name: str) -> str:
 
     option = f" ({_PROTECT[name]})" if name in _PROTECT else ""
     return ("whole trajectories" if name == "inf" else unit_name(as_metric(name))) + option
-
-
-def _table(noise: NoiseOfUnits) -> Iterator[Any]:
-    """Yield the noise of several units as a table."""
-    from geoveil.privacy import as_metric
-
-    rows = [(f"all {noise.points:,} points", *map(metres, noise.noise.values()))]
-    if noise.step:
-        kept = f"one every {noise.step.removeprefix('1 ')}: {noise.thinned:,}"
-        rows.append((kept, *map(metres, noise.less.values())))
-    yield terminal.bold("\nNoise of a point (95%), by what is protected")
-    yield terminal.table(["", *(unit_name(as_metric(name)) for name in noise.noise)], rows)

@@ -1,19 +1,22 @@
-"""Commands with grouped options and with examples in their help."""
+"""Commands with examples in their help, and options made from the table of settings."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["Command", "Option", "OptionSpec", "Program", "broken", "gathered", "option"]
+from geoveil.settings import HEADINGS, SETTINGS
+from geoveil.typed_values import TypedValue
 
-F = TypeVar("F", bound=Callable[..., Any])
-#: The names of an option, and its other arguments.
-OptionSpec: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
+__all__ = ["Command", "Option", "Program", "TypedText", "broken", "command", "gathered", "setting"]
+
+F = TypeVar("F", bound=Callable[..., object])
+_HEADINGS = {row.name: heading for heading, rows in HEADINGS.items() for row in rows}
 
 
 class Option(click.Option):
@@ -24,18 +27,27 @@ class Option(click.Option):
         self.heading = heading
 
 
-class Command(click.Command):
-    """A command with examples, each of which runs.
-
-    Parameters
-    ----------
-    examples : sequence of (str, str)
-        The purpose and the command line of each example.
-    """
+class _WithExamples(click.Command):
+    """A command or a group with examples, each of which runs: the purpose and the command line of each."""
 
     def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        if not self.examples:
+            return
+        with formatter.section("Examples"):
+            for number, (wish, line) in enumerate(self.examples):
+                formatter.write("\n" if number else "")
+                formatter.write_text(wish)
+                for part in broken(line, formatter.width - 6):
+                    formatter.write(f"{'':>{formatter.current_indent}}{part}\n")
+
+
+class Command(_WithExamples):
+    """A command with grouped options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for commands that suggest a next command."""
@@ -52,18 +64,11 @@ class Command(click.Command):
             with formatter.section(heading):
                 formatter.write_dl(groups[heading], col_max=26)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_examples(self.examples, formatter)
 
-
-class Program(click.Group):
+class Program(_WithExamples, click.Group):
     """A group that lists its commands in the order in which they were added: what new users need comes first."""
 
     command_class = Command
-
-    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.examples = examples
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show the help page to someone who gives no command, which is no error."""
@@ -82,20 +87,11 @@ class Program(click.Group):
                 [(name, command.get_short_help_str(formatter.width * 3)) for name, command in self.commands.items()]
             )
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_epilog(ctx, formatter)
-        _write_examples(self.examples, formatter)
 
-
-def _write_examples(examples: tuple[tuple[str, str], ...], formatter: click.HelpFormatter) -> None:
-    if not examples:
-        return
-    with formatter.section("Examples"):
-        for number, (wish, line) in enumerate(examples):
-            formatter.write("\n" if number else "")
-            formatter.write_text(wish)
-            for part in broken(line, formatter.width - 6):
-                formatter.write(f"{'':>{formatter.current_indent}}{part}\n")
+def command(*examples: str, name: str | None = None, group: click.Group | None = None) -> Callable[[F], click.Command]:
+    """Return a decorator that makes a command with examples: in turn the purpose and the command line of each."""
+    make = click.command if group is None else group.command
+    return make(name, cls=Command, examples=tuple(zip(examples[::2], examples[1::2], strict=True)))
 
 
 def broken(line: str, width: int, prompt: str = "$") -> list[str]:
@@ -109,23 +105,74 @@ def broken(line: str, width: int, prompt: str = "$") -> list[str]:
     return parts
 
 
-def option(*names: str, **more: Any) -> OptionSpec:
-    """Return an option for `gathered`; the arguments are those of `click.option`."""
-    return names, more
+class TypedText(click.ParamType):  # type: ignore[type-arg]
+    """The type of a value that is written as text, such as a length."""
+
+    def __init__(self, kind: TypedValue[object]) -> None:
+        self.name = kind.name
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if not isinstance(value, str):
+            return value
+        found = self._kind.read(value)
+        if found is None:
+            self.fail(f"{value!r} must be {self._kind.allowed}.", param, ctx)
+        return found
 
 
-def gathered(name: str, heading: str, build: Callable[..., Any], *options: OptionSpec) -> Callable[[F], F]:
-    """Return a decorator that adds options which reach the command as one argument, built by `build`."""
-    own = [str(click.Option([*names]).name) for names, _ in options]
+def _place_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the texts that complete the beginning of a place's name in a shell."""
+    from geoveil.geo.gazetteer import places_beginning
+
+    return [place.title for place in places_beginning(incomplete)] if len(incomplete) > 1 else []
+
+
+#: What click knows about some options alone.
+_OWN: dict[str, dict[str, Any]] = {
+    "pseudonyms": {"is_flag": False, "flag_value": ""},
+    "area": {"shell_complete": _place_names},
+    "regions": {"type": click.Path(path_type=Path)},
+    "target": {"type": click.Path(allow_dash=True, readable=False)},
+    "report": {"type": click.Path(dir_okay=False)},
+    "figure": {"type": click.Path(dir_okay=False)},
+    "figure_width": {"type": click.FloatRange(40, 1200)},
+    "basemap": {"type": click.Path(dir_okay=False, exists=True)},
+}
+
+
+def setting(name: str, **more: Any) -> Callable[[F], F]:
+    """Return a decorator that adds the option of a setting; further arguments are those of `click.option`."""
+    row = SETTINGS[name]
+    given: dict[str, Any] = {"help": row.help, "metavar": row.line.metavar, "multiple": row.line.multiple}
+    if isinstance(row.kind, tuple):
+        default = {} if row.line.optional else {"default": row.kind[0], "show_default": True}
+        given |= {"type": click.Choice(row.kind), **default}
+    elif isinstance(row.kind, TypedValue):
+        given["type"] = TypedText(row.kind)
+    elif row.kind is bool:
+        given["is_flag"] = True
+    else:
+        given["type"] = row.kind
+    names = row.line.names or (row.option,)
+    return click.option(
+        *names, name, cls=Option, **{"heading": _HEADINGS[name], **given, **_OWN.get(name, {}), **more}
+    )
+
+
+def gathered(
+    name: str, build: Callable[..., object], names: Iterable[str], *, required: Collection[str] = (), **more: Any
+) -> Callable[[F], F]:
+    """Return a decorator that adds options of settings which reach the command as one argument, built by `build`."""
+    own = [*names]
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
-        def run(*args: Any, **given: Any) -> Any:
-            taken = {option: given.pop(option) for option in own}
-            return command(*args, **{name: build(**taken)}, **given)
+        def run(*args: Any, **given: Any) -> object:
+            return command(*args, **{name: build(**{each: given.pop(each) for each in own})}, **given)
 
-        for names, more in reversed(options):
-            run = click.option(*names, cls=Option, heading=heading, **more)(run)
+        for each in reversed(own):
+            run = setting(each, required=each in required, **more)(run)
         return run  # type: ignore[return-value]
 
     return decorate

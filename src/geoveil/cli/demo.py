@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command, broken
-from geoveil.cli.options import OVERWRITE
-from geoveil.cli.presentation import describe, public_place
+from geoveil.cli.command import broken, command, setting
+from geoveil.cli.presentation import describe
+from geoveil.requests.file_request import public_place
 from geoveil.words import counted
 
 if TYPE_CHECKING:
+    from geoveil import Release
     from geoveil.report import Layer
 
 #: The part of the simulated data that is released, and the budget.
@@ -26,10 +27,7 @@ _FILES = ("taxis.csv", "released.csv", "smoothed.csv", "hull.geojson", "map.html
 _PICTURED = 1
 
 
-@click.command(
-    cls=Command,
-    examples=(("Into another folder:", "geoveil demo --out my-demo"),),
-)
+@command("Into another folder:", "geoveil demo --out my-demo")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -37,14 +35,14 @@ _PICTURED = 1
     show_default=True,
     help="The folder for the results.",
 )
-@click.option(*OVERWRITE[0], **OVERWRITE[1])
+@setting("overwrite")
 def demo(out: Path, overwrite: bool) -> None:
     """Simulate a city with taxis, release their trajectories, and draw the map.
 
     It contains no real locations. Takes some seconds.
     """
-    from geoveil.city import AREA, STATION, write_taxis
     from geoveil.geo.formats.atomic import check_target
+    from geoveil.requests.city import AREA, STATION, write_taxis
 
     out.mkdir(parents=True, exist_ok=True)
     source, target, smooth = out / "taxis.csv", out / "released.csv", out / "smoothed.csv"
@@ -73,7 +71,9 @@ def demo(out: Path, overwrite: bool) -> None:
     terminal.say("Map and certificate: " + ", ".join(_drawn(out, source, tracks)))
 
 
-def _released(source: Path, target: Path, smooth: Path, area: Any, station: tuple[float, float]) -> tuple[Any, ...]:
+def _released(
+    source: Path, target: Path, smooth: Path, area: tuple[float, float, float], station: tuple[float, float]
+) -> tuple[Release, Release, Release, Release]:
     import geoveil as gv
 
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
@@ -101,7 +101,7 @@ def _of_one(layer: Layer, name: str) -> Layer:
     return replace(layer, name=name, places=layer.places[own], persons=whose, parts=parts, names=("",))
 
 
-def _drawn(out: Path, source: Path, tracks: Any) -> list[str]:
+def _drawn(out: Path, source: Path, tracks: Release) -> list[str]:
     """Draw all tracks on a page and one in a picture, with the true ones, which are simulated; return the files."""
     from geoveil import Locations
     from geoveil.report import Layer, Report

@@ -5,31 +5,28 @@ from __future__ import annotations
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import TypedText, command
 from geoveil.cli.file_arguments import Target, distinct, target
 from geoveil.cli.options import Output, free
-from geoveil.cli.parameter_types import AREA, LENGTH
-from geoveil.cli.presentation import describe, drawable, public_place, report
+from geoveil.cli.presentation import describe, drawable, plain_report
 from geoveil.cli.smooth import RELEASED, as_released
+from geoveil.requests.file_request import public_place
+from geoveil.typed_values import AREA, LENGTH
 from geoveil.words import counted
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        (
-            "A heat map as a file and as a page:",
-            "geoveil density released.csv -o density.geojson --cell 500m --around 37.77,-122.42,8km "
-            "--report density.html",
-        ),
-    ),
+@command(
+    "A heat map as a file and as a page:",
+    "geoveil density released.csv -o density.geojson --cell 500m --around 37.77,-122.42,8km --report density.html",
 )
 @click.argument("released", nargs=-1, required=True, type=RELEASED)
 @target
-@click.option("--cell", type=LENGTH, help="The side of a cell, such as 500m. [default: one that suits the noise]")
+@click.option(
+    "--cell", type=TypedText(LENGTH), help="The side of a cell, such as 500m. [default: one that suits the noise]"
+)
 @click.option(
     "--around",
-    type=AREA,
+    type=TypedText(AREA),
     help="The square of the heat map: its centre and half its side. [default: all released points]",
 )
 @free
@@ -49,9 +46,9 @@ def density(
     from geoveil.geo import form_of
     from geoveil.release.as_file import endings
 
-    if target.path is None and not output.drawing.files and not output.json:
+    if target.path is None and not output.drawn and not output.json:
         raise click.UsageError("Name the heat map's file with -o, --report or --figure, or give --json.")
-    distinct({**{path: path for path in released}, "-o": target.path, **output.drawing.files})
+    distinct({**{path: path for path in released}, "-o": target.path, **output.drawn})
     target.check(endings())
     drawable(output)
     with terminal.waiting("Counting"):
@@ -71,8 +68,8 @@ def density(
     if target.path is not None:
         with target.opened(".geojson") as (path, overwrite):
             heat.to_file(path, sign=target.key, overwrite=overwrite)
-    report(output, "Heat map", [heat])
-    more = [*target.lines, *output.drawing.lines]
+    plain_report(output, "Heat map", heat)
+    more = [*target.lines, *output.lines]
     if not heat.value.sum():
         terminal.say("No released point is near this area: nothing is known about it.")
     if output.json:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
-from geoveil.cli.options import Budget, as_json, budget, every, protect
-from geoveil.protection import LEVELS
+from geoveil.cli.command import command
+from geoveil.cli.options import as_json, budget, every, protect
+from geoveil.requests.budgets import Budget, rho_and_epsilon
+from geoveil.settings import LEVELS
 from geoveil.wording import guarantee_line, protected, unit_name
 from geoveil.words import apart, chance, hidden, metres
 
@@ -20,32 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "meaning"]
 
-#: Questions whose errors are shown, and their arguments.
-_QUESTIONS: dict[str, dict[str, Any]] = {
-    "points": {},
-    "nearest": {"k": 1},
-    "first_within": {},
-    "hull": {},
-    "center": {},
-    "mean": {},
-    "bounds": {},
-    "radius": {},
-    "distance": {},
-}
+#: Questions whose errors are shown; of the nearest points, one is asked for.
+_QUESTIONS = ("points", "nearest", "first_within", "hull", "center", "mean", "bounds", "radius", "distance")
 _TIMES = (1, 10, 100)
 _BAR = 24
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        ("What does ρ = 5e-5 mean, for a person with 1000 points?", "geoveil explain --rho 5e-5 --n 1000"),
-        ("And a level?", "geoveil explain --privacy medium"),
-        (
-            "Errors if whole trajectories, any day, any hour or each point is protected, for a point every minute:",
-            "geoveil explain --hide 100m --n 10000 --every 1min",
-        ),
-    ),
+@command(
+    "What does ρ = 5e-5 mean, for a person with 1000 points?",
+    "geoveil explain --rho 5e-5 --n 1000",
+    "And a level?",
+    "geoveil explain --privacy medium",
+    "Errors if whole trajectories, any day, any hour or each point is protected, for a point every minute:",
+    "geoveil explain --hide 100m --n 10000 --every 1min",
 )
 @budget
 @click.option(
@@ -59,7 +48,7 @@ def explain(budget: Budget, n: int, protect: str | None, every: str | None, as_j
 
     How often a guess is right, how large the errors of answers are, and the effect of further releases.
     """
-    guarantee = budget.protecting(protect).guarantee
+    guarantee = budget.protecting(protect)
     if guarantee.metric.stretch is not None and n > 1 and every is None:
         raise click.UsageError(
             f"--protect {protect!r} needs --every, the time between two of the {n:,} points, as in --every 30s."
@@ -81,16 +70,14 @@ def meaning(guarantee: Guarantee, n: int, every: str | None = None) -> dict[str,
     from geoveil.privacy import as_duration
 
     errors, units = {}, {}
-    how: dict[str, Any] = {guarantee.symbol: guarantee, "every": every, "largest": n if n == 1 else None}
+    rho, epsilon = rho_and_epsilon(guarantee)
     if every is not None:
         as_duration("every", every)
-    for name, options in _QUESTIONS.items():
-        if n >= options.get("k", 1):
-            try:
-                found = plan(name, n=n, **how, **options)
-            except GeoveilError:
-                # Some questions have no mechanism under some metrics.
-                continue
+    for name in _QUESTIONS:
+        k, largest = 1 if name == "nearest" else None, n if n == 1 else None
+        # Some questions have no mechanism under some metrics.
+        with suppress(GeoveilError):
+            found = plan(name, n=n, rho=rho, epsilon=epsilon, every=every, largest=largest, k=k)
             errors[name], units[name] = found.error, found.units
     return {
         guarantee.symbol: str(guarantee.budget),

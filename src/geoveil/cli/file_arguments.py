@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from geoveil.cli.command import gathered, option
+from geoveil.cli.command import gathered
 from geoveil.cli.terminal import say, state
 from geoveil.errors import FileUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
     from geoveil.certificates import SigningKey
 
-__all__ = ["SOURCE", "Target", "distinct", "incoming", "private_key", "target", "writable"]
+__all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "target_of", "writable"]
 
 #: The argument of commands that read a file.
 SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
@@ -82,12 +82,13 @@ class Target:
         A file; - is stdout.
     certificate : str, optional
         Beside the file by default.
-    key : SigningKey, optional
-        The key that signs the certificate.
+    sign, key : str and SigningKey, optional
+        The path of the key that signs the certificate, and the key.
     """
 
     path: str | None
     certificate: str | None
+    sign: str = ""
     key: SigningKey | None = None
 
     @property
@@ -164,12 +165,13 @@ class Target:
         return [("file", self.path), ("certificate", self.certificate or str(certificate_path(Path(self.path))))]
 
 
-def _target(target: str | None, certificate: str | None, sign: str | None) -> Target:
+def target_of(target: str | None, certificate: str | None, sign: str | None) -> Target:
+    """Return the output file that options name."""
     # Text must not be mixed with released data on stdout.
     state().piped = target == "-"
     if sign is not None and target is None:
         raise click.UsageError("--sign goes with -o: a certificate is signed together with its file.")
-    return Target(target, certificate, None if sign is None else private_key(sign))
+    return Target(target, certificate, sign or "", None if sign is None else private_key(sign))
 
 
 def private_key(path: str) -> SigningKey:
@@ -185,18 +187,4 @@ def private_key(path: str) -> SigningKey:
         return SigningKey.load(path, passphrase=asked)
 
 
-target = gathered(
-    "target",
-    "Options",
-    _target,
-    option(
-        "--output",
-        "-o",
-        "target",
-        metavar="FILE",
-        type=click.Path(allow_dash=True, readable=False),
-        help="The output file; - is stdout.",
-    ),
-    option("--certificate", metavar="FILE", help="The file of the certificate. [default: beside the output]"),
-    option("--sign", metavar="KEYFILE", help="Sign the certificate with this private key ('geoveil key create')."),
-)
+target = gathered("target", target_of, ("target", "certificate", "sign"))

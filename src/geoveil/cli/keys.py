@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Program
+from geoveil.cli.command import Program, command
 from geoveil.cli.options import as_json
 
 
@@ -21,11 +21,12 @@ def key() -> None:
     """
 
 
-@key.command(
-    examples=(
-        ("Two files in this folder:", "geoveil key create city-lab"),
-        ("For a program:", "geoveil key create city-office --json"),
-    )
+@command(
+    "Two files in this folder:",
+    "geoveil key create city-lab",
+    "For a program:",
+    "geoveil key create city-office --json",
+    group=key,
 )
 @click.argument("name")
 @click.option("--out", metavar="FOLDER", type=click.Path(file_okay=False), default=".", help="[default: this folder]")
@@ -60,7 +61,7 @@ def create(name: str, out: str, passphrase: bool, as_json: bool) -> None:
     terminal.say(terminal.grid([*lines, ("fingerprint", made.public.fingerprint)]))
 
 
-@key.command(examples=(("Whose key is it?", "geoveil key show city-lab.pub.pem"),))
+@command("Whose key is it?", "geoveil key show city-lab.pub.pem", group=key)
 @click.argument("public", metavar="FILE", type=click.Path(readable=False))
 @as_json
 def show(public: str, as_json: bool) -> None:
@@ -74,7 +75,7 @@ def show(public: str, as_json: bool) -> None:
         terminal.answer(f"{found.name}: {found.fingerprint}")
 
 
-@key.command(examples=(("From now on, without --key:", "geoveil key trust city-lab.pub.pem"),))
+@command("From now on, without --key:", "geoveil key trust city-lab.pub.pem", group=key)
 @click.argument("public", metavar="FILE", type=click.Path(readable=False))
 def trust(public: str) -> None:
     """Trust a public key: 'geoveil verify' then knows its signatures by its name.

@@ -5,16 +5,14 @@ from __future__ import annotations
 import shlex
 
 from geoveil.messages import Naming
+from geoveil.settings import SETTINGS
 
 __all__ = ["OPTIONS"]
 
-#: Arguments whose options have another name, or that are not options.
-_ARGUMENTS = {
-    "target": "-o",
+#: Arguments that are not options, or that are those of others.
+_WORDS = {
     "path": "-o",
-    "k": "-k",
     "p": "--at",
-    "times": "--time",
     "distance": "--hide",
     "x.crs": "the file's coordinate system",
     "place": "LEDGER",
@@ -23,15 +21,6 @@ _ARGUMENTS = {
     "release": "ID",
     "subject": "the subject",
 }
-#: Arguments whose options have the same name.
-_SAME = frozenset(
-    [
-        *("rho", "epsilon", "metric", "method", "person", "keep", "area", "outside", "missing", "crs", "delimiter"),
-        *("decimal", "encoding", "layer", "short", "ledger", "radius", "locations", "chance", "error", "beta", "n"),
-        *("where", "pseudonyms", "lat", "lon", "geometry", "names", "cell", "write_off", "witness", "reason"),
-        *("before", "new", "label", "protect", "thin", "largest", "every", "overwrite", "hide", "trip"),
-    ]
-)
 #: The command-line equivalents of functions.
 _COMMANDS = {
     "gv.local": "LAT,LON,RADIUS",
@@ -60,7 +49,7 @@ class _Options(Naming):
         >>> OPTIONS.argument("write_off"), OPTIONS.argument("p"), OPTIONS.argument("row 3")
         ('--write-off', '--at', 'row 3')
         """
-        return _ARGUMENTS.get(name) or (_option(name) if name in _SAME else name)
+        return _WORDS.get(name) or (SETTINGS[name].option if name in SETTINGS else name)
 
     def mention(self, name: str, value: str = "") -> str:
         """Name an option that could be given, with or without a value, or the command-line equivalent of a function.
@@ -76,15 +65,12 @@ class _Options(Naming):
         """
         if name in _COMMANDS:
             return _COMMANDS[name]
-        option = _ARGUMENTS.get(name) or _option(name)
+        option = self.argument(name)
+        option = option if option != name else f"--{name.replace('_', '-')}"
         if value in _COMMANDS:
             return f"{option} {_COMMANDS[value]}"
         # An option that is a choice between yes and no has no value.
         return f"{option} {shlex.quote(value.strip(chr(34)))}" if value and value != "True" else option
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 OPTIONS = _Options()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import Any
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import command
 from geoveil.cli.options import as_json
-from geoveil.cli.parameter_types import LENGTH
+from geoveil.typed_values import LENGTH
 from geoveil.words import hidden, metres
 
 #: Location Guard's levels: the radius r of ε = 2/r, in metres.
@@ -31,16 +30,18 @@ _TITLES = {
 }
 
 
-@click.command(
-    "convert-setting",
-    cls=Command,
-    examples=(
-        ("Location Guard's medium:", "geoveil convert-setting location-guard medium"),
-        ("Coordinates rounded to three decimals, in Oslo:", "geoveil convert-setting decimals 3 --lat 59.9"),
-        ("Six characters of a geohash:", "geoveil convert-setting geohash 6"),
-        ("A plus code of eight digits:", "geoveil convert-setting plus-code 8"),
-        ("Meshtastic's 13 bits:", "geoveil convert-setting meshtastic 13"),
-    ),
+@command(
+    "Location Guard's medium:",
+    "geoveil convert-setting location-guard medium",
+    "Coordinates rounded to three decimals, in Oslo:",
+    "geoveil convert-setting decimals 3 --lat 59.9",
+    "Six characters of a geohash:",
+    "geoveil convert-setting geohash 6",
+    "A plus code of eight digits:",
+    "geoveil convert-setting plus-code 8",
+    "Meshtastic's 13 bits:",
+    "geoveil convert-setting meshtastic 13",
+    name="convert-setting",
 )
 @click.argument("tool", type=click.Choice(["location-guard", "decimals", "geohash", "plus-code", "meshtastic"]))
 @click.argument("setting")
@@ -70,7 +71,7 @@ def convert_setting(tool: str, setting: str, lat: float, as_json: bool) -> None:
     terminal.say(terminal.grid(lines))
 
 
-def _location_guard(setting: str) -> dict[str, Any]:
+def _location_guard(setting: str) -> dict[str, float | str]:
     from geoveil import GP, plan
     from geoveil.privacy import exact
 
@@ -88,7 +89,7 @@ def _location_guard(setting: str) -> dict[str, Any]:
     }
 
 
-def _cells(tool: str, setting: str, lat: float) -> dict[str, Any]:
+def _cells(tool: str, setting: str, lat: float) -> dict[str, float | str]:
     from geoveil import CGP, plan
     from geoveil.geo.distortion import earth
 

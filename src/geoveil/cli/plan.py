@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command, Option
-from geoveil.cli.options import Wish, area, as_json, every, protect, wish
-from geoveil.cli.parameter_types import CHANCE, LENGTH
+from geoveil.cli.command import Option, TypedText, command, setting
+from geoveil.cli.options import Wish, as_json, every, protect, wish
+from geoveil.requests.budgets import rho_and_epsilon
+from geoveil.typed_values import CHANCE, LENGTH
 from geoveil.wording import protected, unit_name
 from geoveil.words import apart, counted, hidden, metres
+
+if TYPE_CHECKING:
+    from geoveil._types import Method
 
 _QUESTIONS = {"within": "first_within", "gyration": "radius_of_gyration"}
 _NAMES = ["points", "nearest", "hull", "within", "center", "mean", "median", "bounds", "radius", "gyration"]
 _NAMES += ["diameter", "distance"]
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        ("Points of 100 each, at most 500 m off:", "geoveil plan points --n 100 --error 500m"),
-        (
-            "The 10 nearest of 20,000, at most 300 m too far:",
-            "geoveil plan nearest --n 20000 -k 10 --error 300m",
-        ),
-        (
-            "The error of points twice a minute, if whole trajectories, any day, any hour or each point is protected:",
-            "geoveil plan points --n 20000 --every 30s --hide 100m",
-        ),
-    ),
+@command(
+    "Points of 100 each, at most 500 m off:",
+    "geoveil plan points --n 100 --error 500m",
+    "The 10 nearest of 20,000, at most 300 m too far:",
+    "geoveil plan nearest --n 20000 -k 10 --error 300m",
+    "The error of points twice a minute, if whole trajectories, any day, any hour or each point is protected:",
+    "geoveil plan points --n 20000 --every 30s --hide 100m",
 )
 @click.argument("question", type=click.Choice(_NAMES))
 @click.option("--n", type=click.IntRange(min=1), required=True, help="The number of points of one person.")
 @click.option("-k", type=click.IntRange(min=1), help="For nearest: the number of neighbours.")
-@click.option("--extent", type=LENGTH, help="For hull: the extent of the points.")
+@click.option("--extent", type=TypedText(LENGTH), help="For hull: the extent of the points.")
 @click.option("--each", is_flag=True, help="For points: bound the error of a single point, not of the worst one.")
-@click.option("--beta", type=CHANCE, default="5%", show_default=True, help="The probability that the error is larger.")
+@click.option(
+    "--beta", type=TypedText(CHANCE), default="5%", show_default=True, help="The probability that the error is larger."
+)
 @click.option(
     "--method", type=click.Choice(["best", "both"]), default="best", show_default=True, help="As for points."
 )
@@ -53,28 +53,47 @@ _NAMES += ["diameter", "distance"]
     "does not tell it.",
 )
 @every
-@area
+@setting("area")
 @as_json
 def plan(
     question: str,
+    n: int,
+    k: int | None,
+    extent: float | None,
+    each: bool,
+    beta: float,
+    method: Method,
     wish: Wish,
     protect: str | None,
     largest: int | None,
     every: str | None,
-    area: dict[str, Any],
+    area: str | None,
     as_json: bool,
-    **how: Any,
 ) -> None:
     """Compute the budget that an error needs, or the error of a budget, without any data."""
     from geoveil import plan as foresee
     from geoveil.privacy import as_metric
 
-    if (question == "nearest") != (how["k"] is not None):
+    if (question == "nearest") != (k is not None):
         raise click.UsageError("nearest needs -k, the number of neighbours; other questions do not take it.")
-    options = {name: how.pop(name) for name in ("k", "extent")}
-    options = {name: given for name, given in options.items() if given is not None}
-    options |= {"area": area["area"], "largest": largest, "every": every}
-    found = foresee(_QUESTIONS.get(question, question), **wish.keywords(protect), **how, **options)
+    sought = wish.guarantee(protect)
+    rho, epsilon = rho_and_epsilon(sought) if wish.error is None else (None, None)
+    found = foresee(
+        _QUESTIONS.get(question, question),
+        n=n,
+        error=wish.error,
+        rho=rho,
+        epsilon=epsilon,
+        beta=beta,
+        notion=sought,
+        largest=largest,
+        every=every,
+        method=method,
+        each=each,
+        area=area,
+        k=k,
+        extent=extent,
+    )
     guarantee, metric = found.guarantee, found.guarantee.metric
     away = guarantee.hidden(chance=0.75)
     if as_json:
@@ -97,7 +116,7 @@ def plan(
         ),
     ]
     terminal.say(
-        terminal.bold(f"{question}: {counted(how['n'], 'point')} of one person"),
+        terminal.bold(f"{question}: {counted(n, 'point')} of one person"),
         terminal.grid((name, text) for name, text in lines if text),
     )
     if found.assumes:

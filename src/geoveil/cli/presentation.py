@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geoveil.cli.file_arguments import writable
 from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.options import ChargedAccount, Output
+from geoveil.cli.options import Output
 from geoveil.cli.terminal import bold, grid, say, state, styled, waiting
 from geoveil.wording import guarantee_line, heading, lines, protected
 from geoveil.words import metres
 
 if TYPE_CHECKING:
-    from geoveil import Ledger, Release
-    from geoveil.certificates import Certificate
-    from geoveil.cli.file_questions import Foreseen
-    from geoveil.privacy import Guarantee
-    from geoveil.report import Balance, Layer
+    import geopandas
+
+    from geoveil import Release
+    from geoveil.report import Report
+    from geoveil.requests.accounts import ForeseenCharge
+    from geoveil.requests.forecasts import Forecast, PublicNumbers
 
 __all__ = [
-    "balances_of",
-    "cost_and_error",
     "describe",
     "drawable",
+    "forecast_data",
+    "forecast_lines",
     "in_degrees",
     "lines_of",
-    "public_place",
-    "report",
-    "truth_of",
+    "plain_report",
     "value_of",
+    "write_report",
 ]
-
-
-#: The largest number of plans made for a file: planning a hull takes a while.
-_NUMBERS = 32
 
 
 def lines_of(release: Release) -> list[tuple[str, str]]:
@@ -52,10 +49,8 @@ def describe(release: Release, head: str | None = None, more: Sequence[tuple[str
     say(bold(head or heading(release.facts(every_error=False))), grid([*shown, *more]))
 
 
-def value_of(release: Release) -> Any:
+def value_of(release: Release) -> object:
     """Return the value as JSON: GeoJSON where it has locations, else rows."""
-    import json
-
     found = release.to_frame()
     if hasattr(found, "geometry"):
         shapes = found.set_geometry(in_degrees(found.geometry))
@@ -63,7 +58,7 @@ def value_of(release: Release) -> Any:
     return json.loads(found.to_json(orient="records"))
 
 
-def in_degrees(shapes: Any) -> Any:
+def in_degrees(shapes: geopandas.GeoSeries) -> geopandas.GeoSeries:
     """Return a GeoSeries in WGS 84; across the antimeridian, longitudes go on beyond 180."""
     import geopandas
 
@@ -73,171 +68,84 @@ def in_degrees(shapes: Any) -> Any:
     return geopandas.GeoSeries(unwrap_longitudes(found.array), index=found.index, crs=4326)
 
 
-def public_place(at: tuple[float, float]) -> Any:
-    """Return a location in degrees as an argument of a question."""
-    import geopandas
-
-    return geopandas.GeoSeries.from_xy([at[1]], [at[0]], crs=4326)
-
-
-def cost_and_error(
-    name: str,
-    foreseen: Foreseen,
-    guarantee: Guarantee,
-    ledger: Ledger | None,
-    account: ChargedAccount,
-    **how: Any,
-) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return the cost and the error of a question, as data and as lines; nothing is charged."""
-    from geoveil import plan
-
-    sizes, largest = foreseen.sizes, foreseen.largest
-
-    def error(size: tuple[int, int | None], **more: Any) -> Any:
-        n, most = size
-        given: dict[str, Any] = {guarantee.symbol: guarantee, **how, **more}
-        return plan(name, n=n, largest=most, area=foreseen.area, **given)
-
-    # Errors need not grow with the number of points, so several numbers are planned for: if there are very many, an
-    # evenly spread selection.
-    held: Sequence[int | None] = largest or [None] * len(sizes)
-    numbers = sorted({*zip(sizes, held, strict=True)}, key=lambda each: each[1] or each[0])
-    plans = [error(n) for n in numbers[:: -(-len(numbers) // _NUMBERS)] + numbers[-1:]]
-    errors = [found.error for found in plans]
-    shown = " to ".join(dict.fromkeys(metres(end) for end in (min(errors), max(errors))))
-    assumed = f", {plans[0].assumes}" if plans[0].assumes else ""
-    lines = [("guarantee", guarantee_line(guarantee, each=len(sizes) > 1))]
-    lines.append(("error", f"at most {shown} with probability 95%{assumed}"))
-    if name == "points":
-        each = error(numbers[-1], each=True).error
-        if largest is not None:
-            whose = ", for the points with the most noise"
-        else:
-            whose = ", for the person with the most points" if len(sizes) > 1 else ""
-        lines.append(("", f"a single point at most {metres(each)}{whose}"))
-    if plans[-1].remark:
-        lines.append(("note", plans[-1].remark))
-    told = {
-        "question": name,
-        guarantee.symbol: str(guarantee.budget),
-        "error_95": {"smallest": min(errors), "largest": max(errors)},
-    }
-    if ledger is not None:
-        balance, line = _balance_left(name, ledger, account.names(foreseen.persons), guarantee)
-        told |= balance
-        lines.append(("ledger", line))
-    return told, lines
-
-
-def _balance_left(
-    question: str, ledger: Ledger, names: Sequence[str], guarantee: Guarantee
-) -> tuple[dict[str, Any], str]:
-    """Return the budget that is left in the accounts that would be charged, as data and as a line."""
+def forecast_data(found: Forecast) -> dict[str, object]:
+    """Return the cost and the error of a question for programs."""
     from geoveil.privacy import exact
 
-    accounts = ledger.accounts(names)
-    least = exact.written(min(account.remaining for account in accounts.values()))
-    prices = {name: _price(guarantee, account.total) for name, account in accounts.items()}
-    short = [name for name, price in prices.items() if price is not None and price > accounts[name].remaining]
-    if len(names) == 1:
-        line = f"{names[0]} has {least} left" + (", which is not enough" if short else "")
+    told: dict[str, object] = {
+        "question": found.question,
+        found.guarantee.symbol: str(found.guarantee.budget),
+        "error_95": {"smallest": found.smallest, "largest": found.largest},
+    }
+    if found.charges:
+        least = exact.written(min(charge.left for charge in found.charges))
+        short = [charge.name for charge in found.charges if not charge.enough]
+        told |= {"remaining": least, "too_little": short}
+    return told
+
+
+def forecast_lines(found: Forecast, numbers: PublicNumbers) -> list[tuple[str, str]]:
+    """Return the cost and the error of a question as lines."""
+    several = len(numbers.sizes) > 1
+    shown = " to ".join(dict.fromkeys(metres(end) for end in (found.smallest, found.largest)))
+    assumed = f", {found.assumes}" if found.assumes else ""
+    told = [("guarantee", guarantee_line(found.guarantee, each=several))]
+    told.append(("error", f"at most {shown} with probability 95%{assumed}"))
+    if found.single is not None:
+        whose = ", for the person with the most points" if several else ""
+        if numbers.largest is not None:
+            whose = ", for the points with the most noise"
+        told.append(("", f"a single point at most {metres(found.single)}{whose}"))
+    if found.remark:
+        told.append(("note", found.remark))
+    return [*told, ("ledger", _balance_line(found.question, found.charges))] if found.charges else told
+
+
+def _balance_line(question: str, charges: Sequence[ForeseenCharge]) -> str:
+    """Return the budget that is left in the accounts that would be charged."""
+    from geoveil.privacy import exact
+
+    least = exact.written(min(charge.left for charge in charges))
+    short = [charge.name for charge in charges if not charge.enough]
+    if len(charges) == 1:
+        line = f"{charges[0].name} has {least} left" + (", which is not enough" if short else "")
     else:
-        line = f"each of {len(names):,} accounts has at least {least} left"
-        if short:
-            line += f"; too little in {len(short):,} of them, such as {short[0]}"
-    unknown = [name for name, price in prices.items() if price is None]
+        line = f"each of {len(charges):,} accounts has at least {least} left"
+        line += f"; too little in {len(short):,} of them, such as {short[0]}" if short else ""
+    unknown = [charge for charge in charges if charge.cost is None]
     if unknown:
-        protects = protected(accounts[unknown[0]].metric)
         priced = "a file for a smaller unit is refused" if question == "points" else "the release computes its cost"
-        line += f"; it is for {protects}, and {priced}"
-    return {"remaining": least, "too_little": short}, line
-
-
-def _price(guarantee: Guarantee, total: Guarantee) -> Any:
-    """Return the largest amount that a guarantee may cost an account; None if it depends on the points' times."""
-    from geoveil.budget import price
-
-    own = guarantee.metric.of_one_person
-    return price(guarantee.under_unit(total.metric), total).budget if own.is_at_most(total.metric) else None
-
-
-def balances_of(ledger: Ledger | None, account: ChargedAccount) -> tuple[Balance, ...]:
-    """Return the balances of the accounts that were charged."""
-    from geoveil.report import Balance
-
-    costs = account.costs
-    if ledger is None or not costs:
-        return ()
-    accounts = ledger.accounts([*costs])
-    return tuple(
-        Balance(name, account.total.symbol, account.total.budget, account.spent, costs[name])
-        for name, account in accounts.items()
-    )
-
-
-def truth_of(path: Path, reading: dict[str, Any], release: Release) -> Layer:
-    """Return a layer of the true locations in a file; a report with it must not be shared."""
-    from geoveil import Locations
-    from geoveil.geo.coordinate_systems import offline
-    from geoveil.release.as_layers import truth_layer
-
-    with offline():
-        return truth_layer(Locations(path, **reading).frame(), release)
+        line += f"; it is for {protected(unknown[0].total.metric)}, and {priced}"
+    return line
 
 
 def drawable(output: Output) -> None:
     """Refuse a map that cannot be drawn, before anything is charged."""
-    if not output.drawing.files:
+    if not output.drawn:
         return
     from geoveil.geo.formats.atomic import check_target
     from geoveil.report import check_basemap, check_path
 
-    for option, path in output.drawing.files.items():
+    for option, path in output.drawn.items():
         check_path(path, option, figure=option == "--figure")
         writable(path)
         check_target(Path(path), overwrite=state().overwrite)
-    if output.drawing.basemap is not None:
-        check_basemap(output.drawing.basemap)
+    if output.basemap is not None:
+        check_basemap(output.basemap)
 
 
-def report(
-    output: Output,
-    title: str,
-    releases: Sequence[Release],
-    *,
-    truth: tuple[Path, dict[str, Any]] | None = None,
-    balances: Sequence[Balance] = (),
-    whole: Release | None = None,
-    more: Certificate | None = None,
-    remarks: Sequence[str] = (),
-) -> None:
-    """Draw a report, if one was asked for.
+def plain_report(output: Output, title: str, release: Release) -> None:
+    """Draw the report of a release that no file was asked for, if one was asked for."""
+    if output.drawn:
+        from geoveil.report import Report
 
-    The certificate is that of the first release, or of `whole` if it is given, with the entries of `more`.
-    """
-    drawing = output.drawing
-    if not drawing.files:
-        return
-    from geoveil.report import Report
+        layers, facts, certificate = release.layers(), release.facts(), release.certificate()
+        write_report(output, Report(title, layers, facts, certificate, basemap=output.basemap, width=output.width))
 
+
+def write_report(output: Output, report: Report) -> None:
+    """Write a report into the files that were named."""
     with waiting("Drawing the map"):
-        drawn = [layer for release in releases for layer in release.layers()]
-        if output.with_truth and truth is not None:
-            # The true locations are drawn first, below the released ones.
-            drawn.insert(0, truth_of(*truth, releases[0]))
-        told = whole or releases[0]
-        account = told.certificate()
-        account.update(more or {})
-        whole_report = Report(
-            title,
-            tuple(drawn),
-            told.facts(),
-            account,
-            tuple(balances),
-            tuple(remarks),
-            basemap=drawing.basemap,
-            width=drawing.width,
-        )
-        for path in drawing.files.values():
-            whole_report.save(path, overwrite=state().overwrite)
-    state().released = ", ".join(filter(None, (state().released, *drawing.files.values())))
+        for path in output.drawn.values():
+            report.save(path, overwrite=state().overwrite)
+    state().released = ", ".join(filter(None, (state().released, *output.drawn.values())))

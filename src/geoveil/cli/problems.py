@@ -6,7 +6,7 @@ import click
 
 from geoveil.cli.option_names import OPTIONS
 from geoveil.errors import BudgetExceeded, GeoveilError, InvalidCoordinateSystem, InvalidData, LedgerError
-from geoveil.foreign_names import FOREIGN
+from geoveil.settings import SETTINGS, own_name
 
 __all__ = ["CODES", "code_of", "message_of", "usage"]
 
@@ -51,10 +51,10 @@ def _own_option(problem: click.ClickException) -> str:
     """Return an error that names the right option for one typed by its name in another library; else ""."""
     if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
         return ""
-    own = f"--{FOREIGN.get(problem.option_name.lstrip('-').replace('-', '_'))}"
-    if not any(own in param.opts for param in problem.ctx.command.params):
+    name = own_name(problem.option_name.lstrip("-").replace("-", "_"))
+    if name is None or not any(SETTINGS[name].option in param.opts for param in problem.ctx.command.params):
         return ""
-    return f"No such option {problem.option_name!r}. It is called {own}"
+    return f"No such option {problem.option_name!r}. It is called {SETTINGS[name].option}"
 
 
 def message_of(problem: Exception, *, outcome: bool = True) -> str:

@@ -14,23 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from geoveil._version import __version__
-from geoveil.cli.answers import hull, nearest, summary, within
 from geoveil.cli.area_names import areas
-from geoveil.cli.backups import budget
+from geoveil.cli.budgets import budget
 from geoveil.cli.check import check
-from geoveil.cli.command import Program
-from geoveil.cli.completion import completion
-from geoveil.cli.crowd_questions import counts, flows, heatmap
+from geoveil.cli.command import Program, command
 from geoveil.cli.demo import demo
 from geoveil.cli.density import density
 from geoveil.cli.explain import explain
 from geoveil.cli.keys import key
 from geoveil.cli.other_tools import convert_setting
 from geoveil.cli.plan import plan
-from geoveil.cli.points import points
 from geoveil.cli.problems import CODES, code_of, message_of, usage
+from geoveil.cli.questions import counts, flows, heatmap, hull, nearest, points, summary, within
 from geoveil.cli.reproduction import experiments
 from geoveil.cli.smooth import smooth
 from geoveil.cli.studio import studio
@@ -61,11 +59,28 @@ def program(state: State, debug: bool) -> None:
     state.debug = debug
 
 
-for command in (
+_HOW = {
+    "bash": 'eval "$(geoveil completion bash)"',
+    "zsh": 'eval "$(geoveil completion zsh)"',
+    "fish": "geoveil completion fish | source",
+}
+
+
+@command("In ~/.bashrc:", _HOW["bash"])
+@click.argument("shell", type=click.Choice([*_HOW]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script that completes commands and options in a shell."""
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(ctx.find_root().command, {}, "geoveil", "_GEOVEIL_COMPLETE").source())
+
+
+for each in (
     *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, smooth, density),
     *(explain, plan, check, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
-    program.add_command(command)
+    program.add_command(each)
 
 
 #: Signals that end a command: a shutdown, and a terminal that is closed.
@@ -135,7 +150,7 @@ def main(args: Sequence[str] | None = None) -> None:
         code = code_of(problem)
         unexpected = f"{type(problem).__name__}: {problem}. This should not happen: 'geoveil --debug ...' shows where."
         # The command may have charged for earlier questions too, so all of its charges are stated.
-        charged = state.account is not None and state.account.has_charged
+        charged = bool(state.charges.paying)
         said = message_of(problem, outcome=not charged) if code != 1 else unexpected
         if charged:
             said = f"{said} {state.charged}"

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Program
+from geoveil.cli.command import Program, command
 from geoveil.errors import InvalidParameter
 
 __all__ = ["experiments"]
@@ -31,7 +31,7 @@ def experiments() -> None:
     """Reproduce and extend the paper's experiments."""
 
 
-@experiments.command(examples=(("Noise against the number of queries, which takes no data:", _EXAMPLE),))
+@command("Noise against the number of queries, which takes no data:", _EXAMPLE, group=experiments)
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option("--data", type=click.Path(path_type=Path), help="The cabspotting folder, with new_*.txt files.")
 @click.option(

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import command
 from geoveil.cli.file_arguments import Target, distinct, target
 from geoveil.cli.options import Output, free
-from geoveil.cli.presentation import describe, drawable, report
-from geoveil.errors import InvalidParameter
+from geoveil.cli.presentation import describe, drawable, plain_report
+from geoveil.requests.file_request import smoothing_times
+from geoveil.settings import MOTIONS
 from geoveil.words import counted
 
 if TYPE_CHECKING:
-    from geoveil.geo.formats import LocationFile
+    from geoveil.answering.loading import LoadedRelease
 
-__all__ = ["MOTIONS", "RELEASED", "as_released", "check_times", "smooth", "smoothed"]
+__all__ = ["RELEASED", "as_released", "smooth"]
 
-MOTIONS = ["walking", "cycling", "car", "taxi"]
 RELEASED = click.Path(readable=False)
 
 
-@click.command(
-    cls=Command,
-    examples=(("Tracks of taxis:", "geoveil smooth released.csv -o smoother.csv --motion taxi"),),
-)
+@command("Tracks of taxis:", "geoveil smooth released.csv -o smoother.csv --motion taxi")
 @click.argument("released", type=RELEASED)
 @target
 @click.option("--motion", type=click.Choice(MOTIONS), help="How people move, from public knowledge. [required]")
@@ -50,25 +47,26 @@ def smooth(released: str, target: Target, motion: str | None, time: str | None, 
     if target.path is None:
         raise click.UsageError("Name the smoothed file with -o; - is stdout.")
     kind = ending(Path(released))
-    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, **output.drawing.files})
+    distinct({"RELEASED": released, "-o": target.path, "--certificate": target.certificate, **output.drawn})
     target.check([kind, *endings()])
     drawable(output)
     with terminal.waiting("Smoothing"):
-        release = smoothed(as_released(released), motion, time)
+        noisy = as_released(released)
+        release = noisy.smooth(motion, times=smoothing_times(noisy.file, time))
     with target.opened(kind) as (path, overwrite):
         release.to_file(path, sign=target.key, overwrite=overwrite)
-    report(output, f"{Path(released).name}, smoothed", [release])
+    plain_report(output, f"{Path(released).name}, smoothed", release)
     if output.json:
         terminal.json({"output": target.path, "certificate": release.certificate()})
     else:
         describe(
             release,
             f"{target.name}: {counted(release.n, 'point')}, smoothed",
-            [*target.lines[-1:], *output.drawing.lines],
+            [*target.lines[-1:], *output.lines],
         )
 
 
-def as_released(path: str) -> Any:
+def as_released(path: str) -> LoadedRelease:
     """Load a file of released points, or refuse one that was processed since."""
     from geoveil import load
     from geoveil.errors import InvalidFile
@@ -77,33 +75,4 @@ def as_released(path: str) -> Any:
     if release.processing.steps:
         remedy = "Give the file that 'geoveil points' wrote, without --smooth."
         raise InvalidFile(path, release.processing.steps[0], "a released file that was not processed further", remedy)
-    return release
-
-
-def _column(file: LocationFile, given: str | None) -> str:
-    """Return the name of the column of times."""
-    from geoveil.geo.seconds import time_column
-
-    chosen = next(iter(file.time_columns), None) if given is None else time_column(given, file.columns)
-    if chosen is None or chosen not in file.columns:
-        allowed = f"a column of times, one of {list(file.columns)}"
-        raise InvalidParameter("--time", chosen, allowed, "Smoothing needs the time of each point.")
-    return chosen
-
-
-def check_times(path: Path, how: dict[str, Any], given: str | None) -> None:
-    """Refuse times that cannot be read, before anything is charged; times are public."""
-    import pyarrow as pa
-
-    from geoveil.geo.formats import open_locations
-    from geoveil.geo.seconds import seconds_of
-
-    file = open_locations(path, **{name: value for name, value in how.items() if name not in ("missing", "where")})
-    chosen = _column(file, given)
-    times = pa.concat_tables(batch.columns for batch in file.batches([chosen])).to_pandas(ignore_metadata=True)
-    seconds_of(times[chosen], chosen)
-
-
-def smoothed(release: Any, motion: str, given: str | None) -> Any:
-    """Smooth a loaded release by its column of times."""
-    return release.smooth(motion, times=_column(release.file, given))
+    return cast("LoadedRelease", release)

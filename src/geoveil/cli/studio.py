@@ -8,15 +8,14 @@ from pathlib import Path
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import command
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        ("Begin with a file:", "geoveil studio trips.csv"),
-        ("Print the address, without opening the browser:", "geoveil studio --no-browser --port 8899"),
-    ),
+@command(
+    "Begin with a file:",
+    "geoveil studio trips.csv",
+    "Print the address, without opening the browser:",
+    "geoveil studio --no-browser --port 8899",
 )
 @click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port on 127.0.0.1. [default: a free one]")

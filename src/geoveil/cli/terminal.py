@@ -9,12 +9,17 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from geoveil.requests.accounts import ChargedAccounts, ChargeRecord
+
 if TYPE_CHECKING:
-    from geoveil.cli.options import ChargedAccount
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
 __all__ = [
     "Bar",
@@ -51,7 +56,9 @@ class State:
         self.quiet = False
         #: Whether released data is written to stdout, so that text must go to stderr.
         self.piped = False
-        self.account: ChargedAccount | None = None
+        #: The accounts that the command charges, and its charges so far.
+        self.account = ChargedAccounts()
+        self.charges = ChargeRecord()
         #: Whether existing files are replaced.
         self.overwrite = False
         #: The files that were released already.
@@ -59,8 +66,17 @@ class State:
 
     @property
     def charged(self) -> str:
-        """The charges so far, in words; empty without a ledger."""
-        return "" if self.account is None else str(self.account.words())
+        """What was charged, in words, for a command that was stopped or that failed; empty without a ledger."""
+        paying, said = self.charges.paying, []
+        if paying:
+            others = f", and {len(paying) - 1} other subjects" if len(paying) > 1 else ""
+            cost = self.charges.costs[paying[0]]
+            said.append(f"{cost} of {paying[0]}{others} was charged, and is not refunded.")
+        if self.charges.asking:
+            said.append("'geoveil budget statement' tells whether more was charged.")
+        elif not paying and self.account.place:
+            said.append("Nothing was charged.")
+        return " ".join(said)
 
 
 def state() -> State:
@@ -68,20 +84,20 @@ def state() -> State:
     return click.get_current_context().find_object(State) or State()
 
 
-def console(*, err: bool = False) -> Any:
+def console(*, err: bool = False) -> Console:
     """Return the console for text: stdout, or stderr where released data goes through stdout."""
     from rich.console import Console
 
     return Console(stderr=err or state().piped, highlight=False, soft_wrap=False)
 
 
-def say(*parts: Any) -> None:
+def say(*parts: object) -> None:
     """Print something, unless --quiet was given."""
     if not state().quiet:
         answer(*parts)
 
 
-def answer(*parts: Any) -> None:
+def answer(*parts: object) -> None:
     """Print an answer, even with --quiet."""
     shown = console()
     for part in parts:
@@ -112,26 +128,26 @@ def complain(text: str) -> None:
     click.echo(text, err=True)
 
 
-def bold(text: str) -> Any:
+def bold(text: str) -> Text:
     """Return a heading."""
     return styled(text, "bold")
 
 
-def styled(text: str, style: str) -> Any:
+def styled(text: str, style: str) -> Text:
     """Return a text in a style of rich, such as "green"; markup in texts is not interpreted."""
     from rich.text import Text
 
     return Text(text, style=style)
 
 
-def json(account: Any) -> None:
+def json(account: object) -> None:
     """Print JSON."""
     # A pipe on Windows has the encoding of the country, which lacks most letters.
     everything = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     click.echo(texts.dumps(account, indent=2, ensure_ascii=not everything, default=str))
 
 
-def grid(lines: Iterable[tuple[Any, Any]]) -> Any:
+def grid(lines: Iterable[tuple[str | Text, str | Text]]) -> Table:
     """Return a grid of names and texts, plain or styled, whose second column wraps."""
     from rich.table import Table
     from rich.text import Text
@@ -147,7 +163,7 @@ def grid(lines: Iterable[tuple[Any, Any]]) -> Any:
     return shown
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int = 0) -> Any:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, total: int = 0) -> Table:
     """Return a table of rows, the first ones of `total` if there are more; columns but the first are numbers."""
     from rich import box
     from rich.table import Table
@@ -177,7 +193,7 @@ def interactive() -> bool:
 class Bar:
     """A progress bar, which is called with the share of the work that is done, from 0 to 1."""
 
-    def __init__(self, shown: Any, what: str) -> None:
+    def __init__(self, shown: Progress, what: str) -> None:
         self._shown = shown
         self._task = shown.add_task(what, total=1.0)
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import Command
+from geoveil.cli.command import command
 from geoveil.cli.option_names import OPTIONS
-from geoveil.cli.options import as_json, existing
+from geoveil.cli.options import as_json
+from geoveil.requests.accounts import existing_ledger
 
 if TYPE_CHECKING:
     from geoveil.certificates import Certificate
@@ -26,12 +27,11 @@ _SIGNS = {
 _EXIT_CODES = {"holds": 0, "fails": 1, "open": 3}
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        ("Is it what was released?", "geoveil verify released.csv"),
-        ("Also charged in this ledger?", "geoveil verify charged.csv --ledger budget.db"),
-    ),
+@command(
+    "Is it what was released?",
+    "geoveil verify released.csv",
+    "Also charged in this ledger?",
+    "geoveil verify charged.csv --ledger budget.db",
 )
 @click.argument("released", metavar="FILE", type=click.Path(readable=False))
 @click.option("--ledger", metavar="FILE_OR_URL", help="The ledger that must have charged it; it is verified, too.")
@@ -51,7 +51,7 @@ def verify(released: str, ledger: str | None, key: str | None, certificate: str 
 
     try:
         with ExitStack() as stack, terminal.waiting("Verifying"):
-            opened = None if ledger is None else stack.enter_context(Ledger(existing(ledger)))
+            opened = None if ledger is None else stack.enter_context(Ledger(existing_ledger(ledger)))
             found = verified(released, ledger=opened, key=key, certificate=certificate)
     except GeoveilError as problem:
         raise _Unchecked(problem.worded(OPTIONS, outcome=False)) from None

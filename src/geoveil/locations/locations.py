@@ -44,7 +44,6 @@ from geoveil.cards import Card
 from geoveil.cards import Rows as CardRows
 from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import InvalidParameter, Message
-from geoveil.foreign_names import foreign_names_refused
 from geoveil.geo import AreaLike
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
@@ -52,6 +51,7 @@ from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Metric, promise, protected_metric
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
+from geoveil.settings import foreign_names_refused
 from geoveil.wording import protected
 
 if TYPE_CHECKING:
@@ -270,6 +270,7 @@ class Locations(Card):
         label: str | None = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Find the k points nearest to a public place.
@@ -283,7 +284,7 @@ class Locations(Card):
             The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
         k : int
             The number of neighbours.
-        hide, rho, epsilon, to, key : optional
+        hide, rho, epsilon, to, overwrite, key : optional
             As for `points`.
         locations : float, optional
             The share of the budget that releases the places of the neighbours, as the release's `coords`.
@@ -307,7 +308,7 @@ class Locations(Card):
         (1, 83)
         """
         make = partial(requests.nearest, p=p, k=k, locations=locations)
-        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, key=key)
+        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, overwrite=overwrite, key=key)
 
     @steady()
     def first_within(
@@ -321,6 +322,7 @@ class Locations(Card):
         label: str | None = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Find the first point, in the order of the data, within a radius of a public place.
@@ -331,7 +333,7 @@ class Locations(Card):
             The place, as for `nearest`.
         radius : float
             The radius in metres.
-        hide, rho, epsilon, label, together, to, key : optional
+        hide, rho, epsilon, label, together, to, overwrite, key : optional
             As for `nearest`.
 
         Returns
@@ -347,7 +349,9 @@ class Locations(Card):
         328
         """
         make = partial(requests.first_within, p=p, radius=radius)
-        return self._answer(make, hide, rho, epsilon, together, label=label, ordered=True, to=to, key=key)
+        return self._answer(
+            make, hide, rho, epsilon, together, label=label, ordered=True, to=to, overwrite=overwrite, key=key
+        )
 
     @steady()
     def distance(
@@ -360,6 +364,7 @@ class Locations(Card):
         fn_error: float | None = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -369,7 +374,7 @@ class Locations(Card):
         ----------
         p : array or shapely geometry
             The place, line or area, in the coordinate system of the data; or a GeoSeries of one in any system.
-        hide, rho, epsilon, to, method, key : optional
+        hide, rho, epsilon, to, overwrite, method, key : optional
             As for `points`.
         fn_error : float, optional
             The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
@@ -391,7 +396,7 @@ class Locations(Card):
         True
         """
         make = partial(requests.distance, p=p, fn_error=fn_error, method=method)
-        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+        return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     @steady()
     def hull(
@@ -404,6 +409,7 @@ class Locations(Card):
         extent: float = EXTENT,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Release the convex hull of the points, in two or more dimensions.
@@ -412,7 +418,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, to, key : optional
+        hide, rho, epsilon, to, overwrite, key : optional
             As for `points`.
         k : int or "optimal"
             The number of directions, which is even; "optimal" minimises the error bound.
@@ -435,7 +441,7 @@ class Locations(Card):
         'Polygon'
         """
         make = partial(requests.hull, k=k, extent=extent)
-        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+        return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     @steady()
     def answer(
@@ -499,6 +505,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -506,7 +513,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, to, method, key : optional
+        hide, rho, epsilon, to, overwrite, method, key : optional
             As for `points`.
         together : bool
             As for `nearest`.
@@ -521,7 +528,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).center(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("center", hide, rho, epsilon, together, to, method, key)
+        return self._summary("center", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def mean(
         self,
@@ -531,6 +538,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -538,7 +546,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -551,7 +559,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).mean(rho=1e-4).error())
         173
         """
-        return self._summary("mean", hide, rho, epsilon, together, to, method, key)
+        return self._summary("mean", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def median(
         self,
@@ -561,6 +569,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -568,7 +577,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -585,7 +594,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).median(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("median", hide, rho, epsilon, together, to, method, key)
+        return self._summary("median", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def bounds(
         self,
@@ -595,6 +604,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -602,7 +612,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -617,7 +627,7 @@ class Locations(Card):
         >>> bool(-123 < west < east < -122)
         True
         """
-        return self._summary("bounds", hide, rho, epsilon, together, to, method, key)
+        return self._summary("bounds", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def radius(
         self,
@@ -627,6 +637,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -634,7 +645,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -648,7 +659,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius(rho=1e-4).error())
         139
         """
-        return self._summary("radius", hide, rho, epsilon, together, to, method, key)
+        return self._summary("radius", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def radius_of_gyration(
         self,
@@ -658,6 +669,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -665,7 +677,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -678,7 +690,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius_of_gyration(rho=1e-4).error())
         139
         """
-        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, method, key)
+        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def diameter(
         self,
@@ -688,6 +700,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -695,7 +708,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -708,7 +721,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).diameter(rho=1e-4).error())
         277
         """
-        return self._summary("diameter", hide, rho, epsilon, together, to, method, key)
+        return self._summary("diameter", hide, rho, epsilon, together, to, overwrite, method, key)
 
     @steady()
     def heatmap(
@@ -722,6 +735,7 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -735,7 +749,7 @@ class Locations(Card):
         cell : float or Grid
             The side of a cell in metres, for a grid of the whole area; or the cells, chosen from public knowledge, in
             the coordinate system of the data if that is a plane, else in metres of the area's plane.
-        hide, rho, epsilon, to, method, key : optional
+        hide, rho, epsilon, to, overwrite, method, key : optional
             As for `points`.
         cap : float, optional
             Count visits, and at most this many of each person: a person with more is scaled down. By default each
@@ -775,7 +789,7 @@ class Locations(Card):
         True
         """
         make = partial(crowd_requests.heatmap, cell, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
         return self._rows.crowd(make, asked, timed=every is not None)
 
     @steady()
@@ -790,6 +804,7 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -799,7 +814,7 @@ class Locations(Card):
         ----------
         regions : GeoDataFrame, GeoSeries or list of polygons
             The regions, which are public. They may overlap, which needs more noise.
-        hide, rho, epsilon, cap, every, to, method, key : optional
+        hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
             As for `heatmap`.
         bandwidth : float, optional
             As for `heatmap`; by default it follows from the budget, the number of persons, and the number and size of
@@ -821,7 +836,7 @@ class Locations(Card):
         [500.0, 1500.0]
         """
         make = partial(crowd_requests.counts, regions, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
         return self._rows.crowd(make, asked, timed=every is not None)
 
     @steady()
@@ -838,6 +853,7 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -850,7 +866,7 @@ class Locations(Card):
         ----------
         between : float, Grid, GeoDataFrame, GeoSeries or list of polygons
             The cells between which trips are counted, as for `heatmap`; or public regions, as for `counts`.
-        hide, rho, epsilon, cap, every, to, method, key : optional
+        hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
             As for `heatmap`.
         destinations : array, table, GeoSeries or GeoDataFrame, optional
             The destinations, in the order of the origins.
@@ -877,7 +893,7 @@ class Locations(Card):
         """
         self._check_named(destinations, key)
         make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
         return self._rows.crowd(make, asked, timed=every is not None, trips=Trips(destinations, trip))
 
     @steady()
@@ -958,13 +974,14 @@ class Locations(Card):
         epsilon: Epsilon,
         together: bool,
         to: PathLike | None,
+        overwrite: bool,
         method: Method,
         key: str | None,
     ) -> Release:
         """Answer a question that has no parameters of its own."""
         with steady():
             make = partial(requests.summary, name=name, method=method)
-            return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+            return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     def _answer(
         self,
@@ -977,12 +994,22 @@ class Locations(Card):
         label: str | None = None,
         ordered: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
         metric: Metric | None = None,
     ) -> Release:
         """Answer a question about each person, or about all together."""
         asked = self._asked(
-            hide, rho, epsilon, together=together, label=label, ordered=ordered, to=to, key=key, metric=metric
+            hide,
+            rho,
+            epsilon,
+            together=together,
+            label=label,
+            ordered=ordered,
+            to=to,
+            overwrite=overwrite,
+            key=key,
+            metric=metric,
         )
         return self._rows.answer(make, asked)
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from geoveil._version import __version__
 from geoveil.privacy import GP, Guarantee, exact
-from geoveil.protection import HEADINGS, TABLE
 from geoveil.report import palette
 from geoveil.report.certificate_table import headline, table_rows
 from geoveil.report.composing import compose
 from geoveil.report.document import Balance, Report
 from geoveil.report.formatting import WARNING, round_below, with_units
+from geoveil.report.limits_table import HEADINGS, TABLE
 from geoveil.report.plain_words import summary
 from geoveil.report.scene import Scene
 from geoveil.report.svg import MARKERS, Pen, attributes

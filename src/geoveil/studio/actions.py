@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from geoveil.answering.charging import account_names
 from geoveil.budget import Ledger
 from geoveil.budget.stores import is_database, without_password
-from geoveil.city import write_taxis
 from geoveil.errors import GeoveilError
 from geoveil.geo.areas import area_of
-from geoveil.studio.choices import (
-    NO_BUDGET,
-    NO_FILE,
-    NO_LABELS,
-    NO_PERSONS,
-    NO_UNIT,
-    Choices,
-    ChosenBudget,
-    Kind,
-    StatedArea,
-    whole_number,
-)
+from geoveil.requests.budgets import Budget, BudgetKind, rho_and_epsilon
+from geoveil.requests.city import write_taxis
+from geoveil.settings import READING, SETTINGS
+from geoveil.studio.choices import NO_BUDGET, NO_FILE, NO_LABELS, NO_PERSONS, NO_UNIT
 from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
 from geoveil.studio.project import Project
+from geoveil.studio.received_files import typed_path
 from geoveil.studio.releasing import open_ledger
-from geoveil.studio.typed_paths import typed_path
-from geoveil.typed_values import read_length
+from geoveil.typed_values import WHOLE, read_length
 from geoveil.words import counted
 
 __all__ = ["act"]
-
-#: The fields that correct how a file is read.
-_READING = ("crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "names", "layer")
-#: The options of questions.
-_OPTIONS = ("thin", "motion", "cell", "every", "trip", "at", "k", "locations", "name")
 
 #: Seconds that a form waits for a preview, and for a busy ledger.
 _SOON, _PATIENCE = 3.0, 5.0
@@ -69,7 +55,7 @@ def _data(project: Project, form: Form) -> str:
         # The button beside a finding.
         name, value = _one(form, "name"), _one(form, "value")
         if name == "area":
-            project.choices.area = _area(project, value)
+            project.choices.area = _area(value)
             project.choices.outside = "drop" if _one(form, "outside") == "drop" else project.choices.outside
         elif name == "missing":
             project.choices.missing = "drop"
@@ -80,7 +66,7 @@ def _data(project: Project, form: Form) -> str:
     elif does == "reading":
         if project.reading is None:
             raise GeoveilError(NO_FILE, "Drop a file on the page, or choose one.")
-        given = {name: text for name in _READING if (text := _one(form, name))}
+        given = {name: text for name in READING if (text := _one(form, name))}
         where = _one(form, "where")
         project.choices.reading, project.choices.where = given, where
         # Also without a correction: the file itself may have changed.
@@ -101,7 +87,7 @@ def _decide_data(project: Project, form: Form) -> None:
     choices.persons = None if persons == "?" else persons.removeprefix("=")
     choices.times = _one(form, "times")
     area = _one(form, "area")
-    choices.area = _area(project, area) if area else None
+    choices.area = _area(area) if area else None
     outside, missing = _one(form, "outside"), _one(form, "missing")
     choices.outside = "clamp" if outside == "clamp" else "drop" if outside == "drop" else "refuse"
     choices.missing = "drop" if missing == "drop" else "refuse"
@@ -117,16 +103,16 @@ def _decide_data(project: Project, form: Form) -> None:
             raise GeoveilError("It is not stated yet where the data is.", remedy)
 
 
-def _area(project: Project, text: str) -> StatedArea:
-    stated = StatedArea(text)
-    area_of(stated.value)
-    return stated
+def _area(text: str) -> str:
+    """Return the text of an area; refuse a text that states none."""
+    area_of(text)
+    return text
 
 
 def _protection(project: Project, form: Form) -> str:
     unit, planned = _one(form, "unit"), _one(form, "planned")
     project.choices.unit = unit if unit in UNITS else project.choices.unit
-    project.choices.planned = whole_number(planned)
+    project.choices.planned = WHOLE.read(planned)
     if _one(form, "do") != "next":
         return "protection"
     if project.choices.unit is None:
@@ -142,14 +128,14 @@ def _no_number(text: str) -> tuple[str, str]:
     return problem, "Type a whole number of at least 1."
 
 
-def budget_of(form: Form) -> ChosenBudget | None:
+def budget_of(form: Form) -> Budget | None:
     """Return the budget that a form states; None if it states none.
 
     A form sends the distance of the slider first, and then that of the level whose button was pressed, if any: the
     level counts.
     """
     levels = form.get("hide", [])[1:]
-    kinds: tuple[Kind, ...] = ("hide",) if levels else ("rho", "epsilon", "hide")
+    kinds: tuple[BudgetKind, ...] = ("hide",) if levels else ("rho", "epsilon", "hide")
     for kind in kinds:
         text = levels[0] if levels else _one(form, kind)
         if not text:
@@ -159,9 +145,9 @@ def budget_of(form: Form) -> ChosenBudget | None:
             if away is None:
                 raise GeoveilError(f"“{text}” is no length.", "Move the slider, or type a length such as 200 m.")
             text = f"{away:g}"
-        found = ChosenBudget(kind, text)
+        found = Budget(kind, text)
         # A number that is no budget is refused now.
-        _ = found.guarantee("inf")
+        _ = found.guarantee
         return found
     return None
 
@@ -189,7 +175,8 @@ def _question(project: Project, form: Form) -> str:
     asked = _one(form, "question")
     if asked in QUESTIONS:
         project.choices.question = asked
-    project.choices.options |= {name: _one(form, name) for name in _OPTIONS if name in form}
+    options = (name for name, row in SETTINGS.items() if row.page.questions)
+    project.choices.options |= {name: _one(form, name) for name in options if name in form}
     if _one(form, "do") != "next":
         return "question"
     # A preview refuses whatever a release would refuse, and uses made-up data. A long one continues while the user
@@ -255,22 +242,19 @@ def _open_accounts(project: Project, form: Form) -> None:
         raise GeoveilError(
             "It is not decided yet whose accounts they are and how much they hold.", "Decide steps 1 to 3."
         )
-    times = whole_number(_one(form, "times"))
+    times = WHOLE.read(_one(form, "times"))
     if times is None:
         raise GeoveilError(*_no_number(_one(form, "times")))
     subject = _one(form, "subject")
-    labels = ["" if choices.by is None else str(each) for each in _labels(data.frame, choices)]
-    before = f"{subject}/" if subject and choices.by is not None else subject
-    names = [f"{before}{label}" for label in labels]
-    if not all(names):
+    names = account_names(subject or None, data.labels(choices.by)) if subject or choices.by is not None else []
+    if not all(names) or not names:
         raise GeoveilError("The account has no name yet.", "Type one.")
-    total = choices.guarantee() * times
+    rho, epsilon = rho_and_epsilon(choices.budget.protecting(choices.protect) * times)
     with _open_or_create(place) as ledger:
         known = ledger.accounts()
         new = [name for name in names if name not in known]
         if new:
-            given: dict[str, Any] = {total.symbol: total}
-            ledger.create(*new, **given)
+            ledger.create(*new, rho=rho, epsilon=epsilon)
     choices.ledger, choices.subject, project.looked_at = place, subject, ""
     project.notice = (
         "good",
@@ -281,10 +265,8 @@ def _open_accounts(project: Project, form: Form) -> None:
 
 def _open_or_create(place: str) -> Ledger:
     """Open a ledger, or create a new one that only its owner may read, because it names persons."""
-    if is_database(place):
-        return open_ledger(place, _PATIENCE)
     path = Path(place)
-    if path.exists():
+    if is_database(place) or path.exists():
         return open_ledger(place, _PATIENCE)
     try:
         path.touch(mode=0o600)
@@ -292,7 +274,3 @@ def _open_or_create(place: str) -> Ledger:
     except OSError as problem:
         remedy = "Type the path of a file in a folder that you can write to."
         raise GeoveilError(f"{place}: {problem.strerror or problem}.", remedy) from None
-
-
-def _labels(frame: object, choices: Choices) -> list[object]:
-    return [""] if choices.by is None else [*frame[choices.by].drop_duplicates()]  # type: ignore[index]

@@ -1,33 +1,25 @@
-"""The decisions that the user of the studio has made so far. Nothing is decided in advance."""
+"""The decisions of the user of the studio, and the request that follows from them. Nothing is decided in advance."""
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
 
-from geoveil.errors import GeoveilError
-from geoveil.studio.codes import Code, call
-from geoveil.typed_values import read_area
+from geoveil.errors import GeoveilError, InvalidParameter
+from geoveil.requests.accounts import ChargedAccounts
+from geoveil.requests.budgets import Budget
+from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions, ReadingOptions
+from geoveil.settings import SETTINGS
+from geoveil.typed_values import TypedValue
 
 if TYPE_CHECKING:
-    from geoveil.geo import Area
-    from geoveil.privacy import Guarantee
+    import geopandas
 
-__all__ = [
-    "CHANCE",
-    "NO_BUDGET",
-    "NO_FILE",
-    "NO_LABELS",
-    "NO_PERSONS",
-    "NO_QUESTION",
-    "NO_UNIT",
-    "Choices",
-    "ChosenBudget",
-    "Kind",
-    "StatedArea",
-    "whole_number",
-]
+    from geoveil.certificates import SigningKey
+    from geoveil.requests.opened_data import OpenedData
+
+__all__ = ["NO_BUDGET", "NO_FILE", "NO_LABELS", "NO_PERSONS", "NO_UNIT", "Choices", "StudioRequest", "request_of"]
 
 #: Messages about decisions that are not made yet.
 NO_FILE = "No file is open yet."
@@ -35,108 +27,12 @@ NO_PERSONS = "It is not chosen yet whose points they are."
 NO_LABELS = "It is not chosen yet what is released in place of the persons' labels."
 NO_UNIT = "It is not chosen yet what is hidden together."
 NO_BUDGET = "It is not chosen yet how much is hidden."
-NO_QUESTION = "It is not chosen yet what is asked."
-
-#: The ways to state a budget.
-Kind: TypeAlias = Literal["hide", "rho", "epsilon"]
-#: The largest chance that a guess between two places at the hidden distance is right.
-CHANCE = 0.75
-#: The name of the metric of each unit: for answers about one person, and for one answer about many persons.
-_METRICS = {
-    "all": ("inf", "person"),
-    "1 day": ("1 day", "person, 1 day"),
-    "1 hour": ("1 hour", "person, 1 hour"),
-    "point": ("1", "1"),
-}
-
-
-@dataclass(frozen=True)
-class StatedArea:
-    """The area of the data, as its owner states it.
-
-    Parameters
-    ----------
-    text : str
-        The name of a place or a coordinate system, or "latitude, longitude, radius".
-
-    Examples
-    --------
-    >>> StatedArea("San Francisco").option, StatedArea("47.37, 8.54, 20 km").option
-    ("--area 'San Francisco'", '--area 47.37,8.54,20km')
-    >>> StatedArea("47.37, 8.54, 20 km").code.text
-    'gv.local(lat=47.37, lon=8.54, radius=20000.0)'
-    """
-
-    text: str
-
-    @property
-    def _disc(self) -> tuple[float, float, float] | None:
-        return read_area(self.text)
-
-    @property
-    def code(self) -> Code:
-        """The area as an argument in Python."""
-        from geoveil.geo import local
-
-        if (disc := self._disc) is None:
-            return Code.of(self.text)
-        lat, lon, radius = disc
-        return call("gv.local", local, lat=Code.of(lat), lon=Code.of(lon), radius=Code.of(radius))
-
-    @property
-    def option(self) -> str:
-        """The area as an option of the command line."""
-        if (disc := self._disc) is None:
-            return f"--area {shlex.quote(self.text)}"
-        return f"--area {disc[0]:g},{disc[1]:g},{disc[2] / 1000:g}km"
-
-    @property
-    def value(self) -> str | Area:
-        """The area as the value of an argument."""
-        found: str | Area = self.code.value
-        return found
-
-    @property
-    def described(self) -> str:
-        """What the area is, in words."""
-        from geoveil.geo.gazetteer import find_place
-
-        place = find_place(self.text) if self._disc is None else None
-        around = "" if place is None else f": {place.radius / 1000:g} km around {place.lat:.2f}, {place.lon:.2f}"
-        return f"{self.text}{around}"
-
-
-@dataclass(frozen=True)
-class ChosenBudget:
-    """The chosen budget: as the distance that it hides, or as ρ or ε.
-
-    Parameters
-    ----------
-    kind : {"hide", "rho", "epsilon"}
-        A distance in metres, ρ per square metre, or ε per metre.
-    text : str
-        The number.
-    """
-
-    kind: Kind
-    text: str
-
-    @property
-    def argument(self) -> dict[str, Code]:
-        """The budget as an argument in Python."""
-        return {self.kind: Code.of(float(self.text) if self.kind == "hide" else self.text)}
-
-    def guarantee(self, metric: str) -> Guarantee:
-        """Return the guarantee under a metric."""
-        from geoveil.privacy import promise
-
-        given = {kind: code.value for kind, code in self.argument.items()}
-        return promise(given.get("hide"), given.get("rho"), given.get("epsilon"), metric)
-
-    @property
-    def option(self) -> str:
-        """The budget as an option of the command line."""
-        return f"--hide {float(self.text):g}m" if self.kind == "hide" else f"--{self.kind} {self.text}"
+_NO_QUESTION = "It is not chosen yet what is asked."
+#: The settings without which a question cannot be asked.
+_NEEDED = {"heatmap": ("cell",), "flows": ("cell",), "nearest": ("at", "k")}
+#: The names of released files; points keep the format of their file.
+_FILES = {"heatmap": "heatmap.gpkg", "counts": "counts.gpkg", "flows": "flows.csv", "hull": "hull.geojson"}
+_FILES |= {"nearest": "nearest.csv", "summary": "summary"}
 
 
 @dataclass
@@ -155,8 +51,8 @@ class Choices:
         The column of persons; empty if all rows are one person's.
     times : str
         The column of times, if the user has corrected it.
-    area : StatedArea, optional
-        Where the data is.
+    area : str, optional
+        Where the data is: the name of a place or a coordinate system, or "latitude, longitude, radius".
     keep : tuple of str
         Columns that are released unchanged.
     pseudonyms : bool, optional
@@ -165,18 +61,16 @@ class Choices:
         What is protected.
     planned : int, optional
         The number of releases that are planned.
-    budget : ChosenBudget, optional
+    budget : Budget, optional
         How much is hidden.
     question : str, optional
         The question.
     options : dict
-        The options of the question, as texts.
+        The options of questions, as texts.
     ledger, subject : str
         The ledger that is charged, and the name or prefix of accounts.
     sign : str
         The path of the private key that signs certificates.
-    with_truth : bool
-        Whether a report with the true locations is written as well.
     """
 
     reading: dict[str, str] = field(default_factory=dict)
@@ -185,18 +79,17 @@ class Choices:
     where: str = ""
     persons: str | None = None
     times: str = ""
-    area: StatedArea | None = None
+    area: str | None = None
     keep: tuple[str, ...] = ()
     pseudonyms: bool | None = None
     unit: str | None = None
     planned: int | None = None
-    budget: ChosenBudget | None = None
+    budget: Budget | None = None
     question: str | None = None
     options: dict[str, str] = field(default_factory=dict)
     ledger: str = ""
     subject: str = ""
     sign: str = ""
-    with_truth: bool = False
 
     @property
     def by(self) -> str | None:
@@ -208,25 +101,103 @@ class Choices:
         """What is hidden together, as an argument; None for all points of a person."""
         return None if self.unit == "all" else self.unit
 
-    def metric(self, *, crowd: bool) -> str:
-        """Return the name of the metric of the chosen unit, for answers about one person or about a crowd."""
-        if self.unit is None:
-            raise GeoveilError(NO_UNIT, "Choose it in step 2.")
-        return _METRICS[self.unit][crowd and self.by is not None]
+    def settings(self) -> FileSettings:
+        """Return what the data is, and who and what is protected, whatever is asked."""
+        return FileSettings(
+            person=self.by,
+            protect=self.protect,
+            times=self.times or None,
+            area=self.area,
+            outside=self.outside,
+            missing=self.missing,
+            where=self.where or None,
+            reading=cast(ReadingOptions, self.reading),
+        )
 
-    def guarantee(self, *, crowd: bool = False) -> Guarantee:
-        """Return the guarantee of a release."""
-        if self.budget is None:
-            raise GeoveilError(NO_BUDGET, "Choose it in step 3.")
-        return self.budget.guarantee(self.metric(crowd=crowd))
+
+@dataclass(frozen=True)
+class StudioRequest(FileRequest):
+    """A request about a file that is open in the studio, with the decisions that it follows from."""
+
+    choices: Choices = field(kw_only=True)
+    data: OpenedData = field(kw_only=True)
+
+    def true_rows(self) -> geopandas.GeoDataFrame:
+        return self.data.frame
+
+    def check(self) -> None:
+        super().check()
+        by_time = self.choices.unit in ("1 day", "1 hour") or self.settings.thin or self.options.every
+        if by_time and self.trips and (self.choices.times or len(self.data.times) != 2):
+            problem = "Days, hours, thinning and slices of time need the times of both ends of a trip."
+            remedy = "Choose everything of a person or each point in step 2, and no thinning or slices in step 4."
+            if len(self.data.times) == 2:
+                remedy = "Choose “As recognised” under “When?” in step 1."
+            raise GeoveilError(problem, remedy)
 
 
-def whole_number(text: str) -> int | None:
-    """Return a whole number from 1 to 999 999 999 that somebody typed; None for any other text.
+def request_of(
+    choices: Choices, data: OpenedData, regions: Path | None = None, key: SigningKey | None = None
+) -> StudioRequest:
+    """Return the request that follows from the decisions; refuse it if one is missing or cannot be used.
 
-    Examples
-    --------
-    >>> whole_number("12"), whole_number("0"), whole_number("9" * 5000)
-    (12, None, None)
+    Parameters
+    ----------
+    choices : Choices
+        The decisions.
+    data : OpenedData
+        The file.
+    regions : Path, optional
+        A file of public regions.
+    key : SigningKey, optional
+        The key that signs certificates.
     """
-    return int(text) if text.isdecimal() and len(text) < 10 and int(text) > 0 else None
+    question = choices.question
+    if question is None:
+        raise GeoveilError(_NO_QUESTION, "Choose it in step 4.")
+    if choices.unit is None:
+        raise GeoveilError(NO_UNIT, "Choose it in step 2.")
+    if choices.budget is None:
+        raise GeoveilError(NO_BUDGET, "Choose it in step 3.")
+    typed = _typed(question, choices.options)
+    if data.trips:
+        typed.pop("trip", None)
+    thin = cast("str | None", typed.pop("thin", None))
+    timed = choices.unit in ("1 day", "1 hour") or thin or "every" in typed or "motion" in typed
+    times = choices.times if timed else ""
+    keep = (*choices.keep, *([times] if times else [])) if question == "points" else ()
+    options = QuestionOptions(keep=keep, regions=regions if question == "counts" else None, **typed)  # type: ignore[arg-type]
+    pseudonyms = bool(choices.by is not None and choices.pseudonyms and question not in CROWD)
+    settings = replace(choices.settings(), times=times or None, thin=thin, pseudonyms=pseudonyms)
+    return StudioRequest(
+        question,
+        data.path,
+        data.name,
+        settings,
+        choices.budget,
+        options,
+        ChargedAccounts(choices.ledger, (choices.subject or None) if choices.ledger else None),
+        _FILES.get(question) or f"released{data.released_ending}",
+        choices.sign if key is not None else "",
+        key,
+        named=not data.received,
+        recorded=not data.demo,
+        opened=data.file,
+        choices=choices,
+        data=data,
+    )
+
+
+def _typed(question: str, texts: dict[str, str]) -> dict[str, object]:
+    """Return the values of a question's options; those that were typed for another question are ignored."""
+    found: dict[str, object] = {}
+    for name, row in SETTINGS.items():
+        text = texts.get(name, "").strip() if question in row.page.questions else ""
+        value = row.kind.read(text) if isinstance(row.kind, TypedValue) else text
+        if value is None or (not text and name in _NEEDED.get(question, ())):
+            if text or name in _NEEDED.get(question, ()):
+                allowed = row.kind.allowed if isinstance(row.kind, TypedValue) else "given"
+                raise InvalidParameter(name, text, allowed, "Type one.")
+        elif text:
+            found[name] = value
+    return found

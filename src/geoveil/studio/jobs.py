@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from geoveil._types import Progress
 
 __all__ = ["Job"]
 
 T = TypeVar("T")
+
+
+class _GivenUp(BaseException):
+    """Nobody waits for the work any more. It is no error that the work could handle."""
 
 
 class Job(Generic[T]):
@@ -38,20 +41,22 @@ class Job(Generic[T]):
         self.share = 0.0
         self.result: T | None = None
         self.problem: Exception | None = None
+        self._given_up = False
         # The studio can end without waiting for a daemon thread.
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
         self._thread.start()
 
-    def _run(self, work: Callable[[Progress], Any]) -> None:
+    def _run(self, work: Callable[[Progress], T]) -> None:
         try:
             self.result = work(self._tell)
         except Exception as problem:  # told to the owner by the page
             self.problem = problem
-        except SystemExit:
-            # `stop` has given up the work.
+        except _GivenUp:
             return
 
     def _tell(self, share: float) -> None:
+        if self._given_up:
+            raise _GivenUp
         self.share = max(self.share, min(share, 1.0))
 
     @property
@@ -64,13 +69,9 @@ class Job(Generic[T]):
         self._thread.join(seconds)
         return not self.running
 
-    def stop(self) -> None:
-        """Give up work that nobody waits for any more; it ends soon, without a result.
+    def give_up(self) -> None:
+        """Stop the work when it tells its progress next; it ends without a result.
 
         Only for work that changes nothing but its own result, such as a preview: never for a release.
         """
-        if self._thread.ident is not None and self.running:
-            # Long computations never ask whether they should stop. Python raises this between two of their steps.
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self._thread.ident), ctypes.py_object(SystemExit)
-            )
+        self._given_up = True

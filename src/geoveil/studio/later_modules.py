@@ -7,7 +7,7 @@ from importlib import import_module
 
 __all__ = ["prepare"]
 
-_MODULES = ("actions", "foresight", "map_view", "opened_data", "preview", "releasing")
+_MODULES = ("requests.foresight", "requests.preview", "studio.actions", "studio.map_view", "studio.releasing")
 _lock = threading.Lock()
 
 
@@ -15,4 +15,4 @@ def prepare() -> None:
     """Import the rest of the studio, once; further threads that ask for it wait for the first one."""
     with _lock:
         for name in _MODULES:
-            import_module(f"geoveil.studio.{name}")
+            import_module(f"geoveil.{name}")

@@ -8,63 +8,17 @@ from pathlib import Path
 
 from geoveil.errors import GeoveilError
 from geoveil.messages import Naming
+from geoveil.settings import SETTINGS
 
 __all__ = ["ON_PAGE", "message_of"]
 
-#: The names of arguments in messages that refuse a value.
-_ARGUMENTS = {
-    "person": "the column of persons",
-    "area": "the area",
-    "radius": "the radius of the area",
-    "outside": "the choice about points outside the area",
-    "missing": "the choice about rows without a location",
-    "keep": "the choice of columns to release unchanged",
-    "where": "the filter of rows",
-    "crs": "the coordinate system",
-    "lat": "the column of latitude",
-    "lon": "the column of longitude",
-    "geometry": "the column of geometries",
-    "delimiter": "the separator of fields",
-    "decimal": "the decimal mark",
-    "encoding": "the encoding",
-    "names": "the list of column names",
-    "layer": "the layer",
-    "times": "the column of times",
-    "thin": "the interval in which one row is kept",
-    "every": "the length of a slice of time",
-    "trip": "the column of trips",
-    "protect": "what is protected",
-    "rho": "ρ",
-    "epsilon": "ε",
-    "k": "the number of neighbours",
-    "p": "the place asked about",
-    "locations": "the share of the budget for locations",
-    "ledger": "the ledger",
-    "subject": "the name of the account",
-    "sign": "the key that signs",
-    "pseudonyms": "the choice of pseudonyms",
-    "regions": "the file of regions",
-    "grid": "the side of a cell",
-    "cell": "the side of a cell",
-    "side": "the side of a cell",
-    "west": "the western edge of the cells",
-    "south": "the southern edge of the cells",
-    "lattice": "the number of cells",
-    "rows": "the number of rows of cells",
-    "basemap": "the base map",
-    "target": "the released file",
-}
+#: The names of arguments in messages that refuse a value. Grids of cells have arguments of their own.
+_ARGUMENTS = {name: row.page.name for name, row in SETTINGS.items() if row.page.name}
+_ARGUMENTS |= {"p": _ARGUMENTS["at"], "grid": _ARGUMENTS["cell"], "side": _ARGUMENTS["cell"]}
+_ARGUMENTS |= {"west": "the western edge of the cells", "south": "the southern edge of the cells"}
+_ARGUMENTS |= {"lattice": "the number of cells", "rows": "the number of rows of cells"}
 #: The names of choices in remedies.
-_MENTIONS = {
-    "area": "the field of the area",
-    "outside": "“Points outside the area”",
-    "missing": "“Rows without a location”",
-    "keep": "“Columns that are released unchanged”",
-    "times": "the choice “When?”",
-    "thin": "thinning",
-    "ledger": "a ledger",
-    "pseudonyms": "pseudonyms",
-}
+_MENTIONS = {name: row.page.mention for name, row in SETTINGS.items() if row.page.mention}
 #: The names of choices with a certain value in remedies.
 _VALUES = {
     ("outside", "drop"): "“remove their rows” under “Points outside the area”",
@@ -83,7 +37,7 @@ _FUNCTIONS = {
     "ledger.create": "step 6",
 }
 #: Places in a message where a sentence begins with one of these names in small letters.
-_BEGINNINGS = re.compile(r"(?<=[.!?] )(?=(?:the|a|thinning|smoothing|pseudonyms) )")
+_BEGINNINGS = re.compile(r"(?<=[.!?] )(?=(?:the|a|thinning|smoothing|pseudonyms|step) )")
 #: A list of names as Python writes it.
 _LIST = re.compile(r"\[(?:'[^'\]]*'(?:, )?)+\]")
 

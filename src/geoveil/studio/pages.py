@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from importlib import resources
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from geoveil._version import __version__
 from geoveil.errors import GeoveilError
-from geoveil.protection import LEVELS
 from geoveil.report import palette
 from geoveil.report.page import static, templates
-from geoveil.studio.choices import ChosenBudget
+from geoveil.requests.budgets import Budget
+from geoveil.requests.file_request import CROWD, PASSWORD, TRUE_REPORT
+from geoveil.settings import LEVELS, MOTIONS, READING, SETTINGS, OnPage
+from geoveil.studio.choices import StudioRequest
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.project import Project
+from geoveil.typed_values import read_area
 from geoveil.words import counted, metres
 
 if TYPE_CHECKING:
-    from geoveil.file_check import Finding
-    from geoveil.studio.file_request import FileRequest
-    from geoveil.studio.opened_data import OpenedData
+    from geoveil.requests.file_check import Finding
+    from geoveil.requests.opened_data import OpenedData
     from geoveil.studio.releasing import Outcome
     from geoveil.verification import Verification
 
@@ -69,7 +72,6 @@ _COUNTED = {
     "1 hour": "Each hour of a person counts as one, so that numbers are person-hours.",
     "point": "Each point counts as one, so that numbers are points.",
 }
-MOTIONS = ("walking", "cycling", "car", "taxi")
 #: The most rows of a table of accounts, and the seconds that a page waits for a busy ledger.
 _ROWS, _PATIENCE = 200, 2.0
 #: Seconds that a page waits for a preview before it is shown without one.
@@ -145,29 +147,31 @@ def _previewing(project: Project, step: str) -> bool:
 # Data ----------------------------------------------------------------------------------------------------------------
 
 
-def _data(project: Project) -> dict[str, Any]:
+def _data(project: Project) -> dict[str, object]:
     data, job = project.data, project.reading
     problem = None if job is None or job.problem is None else project.told(job.problem)
     if data is None:
-        return {"data": None, "problem": problem, "map": None}
+        return {"data": None, "problem": problem, "map": None, "reading_fields": _READING}
     # The map is drawn first: the check takes long, and would slow it down.
     view = project.map_of_data()
     checking = project.check()
     if view is None or checking is None:
         # Another page has begun to read the file again.
-        return {"data": None, "problem": None, "map": None}
+        return {"data": None, "problem": None, "map": None, "reading_fields": _READING}
     checked = checking.result
     findings = [] if checked is None else [_told(finding, project) for finding in checked.findings]
     always = _always(data, project.choices.by)
     return {
         "problem": problem,
         "map": view,
+        "reading_fields": _READING,
         "findings": findings,
         "checking": checking.running,
         "check_problem": None if checking.problem is None else project.told(checking.problem),
         "sizes": data.sizes(project.choices.by),
         "likely": [str(name) for name in data.file.recognised.persons],
         "always": always,
+        "area_words": None if project.choices.area is None else _described(project.choices.area),
         "kept": [name for name in data.columns if name not in always],
         "located": getattr(getattr(data.file, "located", None), "names", ()),
         "crs": data.file.crs.name,
@@ -181,11 +185,13 @@ def _always(data: OpenedData, by: str | None) -> list[str]:
     return [name for name in dict.fromkeys(found) if name in data.columns]
 
 
+#: The fields that correct how a file is read: the name and the label of each.
+_READING = [(name, SETTINGS[name].page.field) for name in READING]
 #: The sign of each kind of finding. Labels that are released unchanged get a warning: no error, but not in order.
 _KINDS = {"good": "In order", "note": "Note", "need": "To decide", "stop": "To correct", "warning": "Warning"}
 
 
-def _told(finding: Finding, project: Project) -> dict[str, Any]:
+def _told(finding: Finding, project: Project) -> dict[str, object]:
     """Return a finding in words, and the button that does what it proposes."""
     kind, (what, remedy) = _worded(finding, project)
     settings = finding.settings
@@ -222,7 +228,8 @@ def _worded(finding: Finding, project: Project) -> tuple[str, tuple[str, str]]:
         return finding.kind, (what, "If they are of several persons, choose the column of persons below.")
     if finding.about == "removed":
         if finding.kind == "good":
-            return finding.kind, (f"These columns are removed unless you tick them below: {_listed(finding)}.", "")
+            listed = ", ".join(finding.columns)
+            return finding.kind, (f"These columns are removed unless you tick them below: {listed}.", "")
         return finding.kind, (what, "It is removed unless you tick it below.")
     if finding.about != "unchanged" or (by := project.choices.by) not in finding.columns:
         return finding.kind, (what, remedy)
@@ -234,14 +241,10 @@ def _worded(finding: Finding, project: Project) -> tuple[str, tuple[str, str]]:
     return "warning", (told, "If someone can be known by it, choose random pseudonyms below.")
 
 
-def _listed(finding: Finding) -> str:
-    return ", ".join(finding.columns)
-
-
 # Protection ----------------------------------------------------------------------------------------------------------
 
 
-def _protection(project: Project) -> dict[str, Any]:
+def _protection(project: Project) -> dict[str, object]:
     from geoveil.planning import COMPARED
 
     typical, choices = project.typical, project.choices
@@ -254,36 +257,30 @@ def _protection(project: Project) -> dict[str, Any]:
 # How much ------------------------------------------------------------------------------------------------------------
 
 
-def _budget(project: Project) -> dict[str, Any]:
-    from geoveil.studio.foresight import DISTANCES
+def _budget(project: Project) -> dict[str, object]:
+    from geoveil.requests.foresight import DISTANCES
 
     budget = project.choices.budget
     view = project.map_of_data()
     circles = [] if view is None else [(*view.drawn(*place), view.named(*place)) for place in project.places]
     hide = budget.text if budget is not None and budget.kind == "hide" else ""
+    nearest = min(range(len(DISTANCES)), key=lambda at: abs(DISTANCES[at] - float(hide or 0)))
     return {
         "levels": LEVELS,
         "distances": DISTANCES,
         "hide": hide,
-        "at": _nearest(float(hide)) if hide else None,
+        "at": nearest if hide else None,
         "map": view,
         "circles": circles,
         "numbers": None if budget is None else numbers(project, budget),
     }
 
 
-def _nearest(away: float) -> int:
-    """Return the position of the slider for a distance."""
-    from geoveil.studio.foresight import DISTANCES
-
-    return min(range(len(DISTANCES)), key=lambda at: abs(DISTANCES[at] - away))
-
-
-def numbers(project: Project, budget: ChosenBudget) -> Markup:
+def numbers(project: Project, budget: Budget) -> Markup:
     """Return the part of a page that explains a budget."""
-    from geoveil.studio.foresight import foresee
+    from geoveil.requests.foresight import Foresight
 
-    found = foresee(budget, project.choices, project.data, project.typical)
+    found = Foresight(budget, project.choices.settings(), project.choices.planned, project.data, project.typical)
     told = {"found": found, "curve": Markup(found.curve), "planned": project.choices.planned}
     return Markup(templates("geoveil.studio").get_template("numbers.html").render(**told))
 
@@ -291,9 +288,7 @@ def numbers(project: Project, budget: ChosenBudget) -> Markup:
 # Question ------------------------------------------------------------------------------------------------------------
 
 
-def _question(project: Project) -> dict[str, Any]:
-    from geoveil.studio.file_request import CROWD
-
+def _question(project: Project) -> dict[str, object]:
     shown, problem, view = None, "", None
     missing = _missing(project)
     if project.choices.question is not None and not missing:
@@ -316,9 +311,27 @@ def _question(project: Project) -> dict[str, Any]:
         "preview": shown,
         "problem": problem,
         "map": view,
-        "motions": MOTIONS,
-        "names": _region_names(project),
+        "fields": _fields(project),
     }
+
+
+def _fields(project: Project) -> list[tuple[str, OnPage, list[tuple[str, str]]]]:
+    """Return the fields of the chosen question: the name, the texts, and the choices of each, if it has some."""
+    data, found = project.data, []
+    for name, row in SETTINGS.items():
+        if project.choices.question not in row.page.questions or not row.page.field:
+            continue
+        choices: list[tuple[str, str]] = []
+        if name == "motion":
+            choices = [("", "no"), *((each, f"people move by {each}") for each in MOTIONS)]
+        elif name == "name":
+            names = _region_names(project)
+            choices = [("", "numbers"), *((each, each) for each in names)]
+        elif name == "trip" and data is not None:
+            choices = [("", "Choose …"), *((each, each) for each in data.columns)]
+        if (name != "name" or len(choices) > 1) and (name != "trip" or data is None or not data.trips):
+            found.append((name, row.page, choices))
+    return found
 
 
 def _missing(project: Project) -> str:
@@ -354,11 +367,11 @@ def _region_names(project: Project) -> list[str]:
 # Release -------------------------------------------------------------------------------------------------------------
 
 
-def _release(project: Project) -> dict[str, Any]:
+def _release(project: Project) -> dict[str, object]:
     from geoveil.budget.stores import without_password
 
     job = project.releasing
-    told: dict[str, Any] = {"job": job, "outcome": None, "failed": None, "problem": "", "ready": False, "facts": []}
+    told: dict[str, object] = {"job": job, "outcome": None, "failed": None, "problem": "", "ready": False, "facts": []}
     told |= {"accounts": None, "earlier": "", "map": None, "gauges": "", "ledger_problem": ""}
     told |= {"sitting": _sitting(project), "ledger_shown": without_password(project.choices.ledger)}
     if job is not None and not job.running:
@@ -383,7 +396,7 @@ def _release(project: Project) -> dict[str, Any]:
     return told
 
 
-def _sitting(project: Project) -> list[dict[str, Any]]:
+def _sitting(project: Project) -> list[dict[str, object]]:
     """Return the releases that were made since the studio began, other than the one that the page shows."""
     shown = None if project.releasing is None else project.releasing.result
     return [
@@ -398,7 +411,7 @@ def _sitting(project: Project) -> list[dict[str, Any]]:
     ]
 
 
-def _expected_error(project: Project, request: FileRequest) -> str:
+def _expected_error(project: Project, request: StudioRequest) -> str:
     """Return the expected error of the answer to a request, from its preview."""
     job = project.previewing(request)
     job.wait(_SOON)
@@ -411,7 +424,7 @@ def _expected_error(project: Project, request: FileRequest) -> str:
     return f"{told}. This error is for made-up data of the same shape; the certificate states that of the release."
 
 
-def _facts(request: FileRequest) -> list[tuple[str, str]]:
+def _facts(request: StudioRequest) -> list[tuple[str, str]]:
     """Return all decisions about a release, as pairs of a name and a text."""
     from geoveil.budget.stores import without_password
     from geoveil.wording import guarantee_line, protected
@@ -421,7 +434,7 @@ def _facts(request: FileRequest) -> list[tuple[str, str]]:
     persons = "one person" if choices.by is None else counted(len(sizes), "person")
     rows = [f"only rows with {choices.where}"] if choices.where else []
     rows.append("rows without a location are removed" if choices.missing == "drop" else "none may lack a location")
-    area = "as the coordinate system of the file states" if choices.area is None else choices.area.described
+    area = "as the coordinate system of the file states" if choices.area is None else _described(choices.area)
     facts = [
         ("File", f"{data.name}: {counted(int(sizes.sum()), 'point')} of {persons}"),
         ("Question", QUESTIONS[request.question][0] + ". " + QUESTIONS[request.question][1]),
@@ -457,41 +470,44 @@ _OUTSIDE = {
 }
 
 
-def _settings(request: FileRequest) -> list[tuple[str, str]]:
-    """Return the settings of a question."""
-    options, question = request.options, request.question
-    found = []
-    if question in ("heatmap", "flows"):
-        found.append(("Side of a cell", metres(request.cell)))
-    if question == "counts" and request.regions is not None:
-        named = f", named by {options['name']}" if options.get("name") else ", by number"
-        found.append(("Regions", f"{request.regions.name}{named}"))
-    if question in ("heatmap", "counts"):
-        found.append(("Slices of time", options.get("every") or "one for the whole time"))
-    if question in ("points", "heatmap", "counts"):
-        thin = options.get("thin")
-        found.append(("Thinning", f"one row of a person in every {thin}" if thin else "none: all rows are used"))
-    if question == "points":
-        found.append(("Smoothing", f"people move by {request.motion}" if request.motion else "none"))
-    if options.get("trip"):
-        found.append(("Trips", f"the first and last points of each {options['trip']}"))
-    if question == "nearest":
-        share = options.get("locations")
-        found.append(("Place", "{}, {}".format(*request.at)))
-        places = f"with their locations for {share} of the budget" if share else "without their locations"
-        found.append(("Neighbours", f"{options.get('k')}, {places}"))
-    return found
+def _settings(request: StudioRequest) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a question, as the table of settings words them."""
+    for name, row in SETTINGS.items():
+        if request.question not in row.page.questions or not row.page.fact:
+            continue
+        title, said, *unsaid = row.page.fact
+        value = getattr(request.settings if name == "thin" else request.options, name)
+        if value is not None:
+            yield title, said.format(_in_words(name, value))
+        elif unsaid:
+            yield title, unsaid[0]
 
 
-def _unchanged(request: FileRequest) -> list[str]:
+def _in_words(name: str, value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return metres(value) if name == "cell" else f"{value:.6g}"
+    return value.name if isinstance(value, Path) else str(value)
+
+
+def _described(area: str) -> str:
+    """Return what an area is, in words."""
+    from geoveil.geo.gazetteer import find_place
+
+    place = find_place(area) if read_area(area) is None else None
+    return area if place is None else f"{area}: {place.radius / 1000:g} km around {place.lat:.2f}, {place.lon:.2f}"
+
+
+def _unchanged(request: StudioRequest) -> list[str]:
     """Return the columns of points that are released unchanged."""
     choices, data = request.choices, request.data
-    found = dict.fromkeys([choices.by, *data.times, *data.file.structure, *request.own_values.get("keep", ())])
+    found = dict.fromkeys([choices.by, *data.times, *data.file.structure, *request.options.keep])
     labels = choices.by if choices.pseudonyms else None
     return [name for name in found if name and name in data.columns and name != labels]
 
 
-def _planned(request: FileRequest) -> str:
+def _planned(request: StudioRequest) -> str:
     """Return the number of planned releases, and what they amount to together."""
     from geoveil.words import chance, hidden
 
@@ -507,66 +523,49 @@ def _planned(request: FileRequest) -> str:
     )
 
 
-def _foreseen(request: FileRequest) -> dict[str, Any]:
+def _foreseen(request: StudioRequest) -> dict[str, object]:
     """Return the accounts that will be charged, and the warning about earlier releases."""
-    told: dict[str, Any] = {"earlier": _earlier(request), "ledger_problem": ""}
+    earlier = request.earlier()
+    told: dict[str, object] = {"earlier": "" if earlier is None else earlier.worded(ON_PAGE), "ledger_problem": ""}
     try:
-        told["accounts"] = _charged(request)
+        told["accounts"] = _charged(request) if request.account.place else None
     except GeoveilError as refused:
         told["ledger_problem"] = message_of(refused)
     return told
 
 
-def _earlier(request: FileRequest) -> str:
-    """Return a warning that earlier releases of the file add up with this one.
-
-    It is empty if there are none, and if a ledger is charged, which keeps account itself.
-    """
-    from geoveil.release_record import ReleaseRecord, adds_up
-
-    record = ReleaseRecord.of_user()
-    if record is None or request.choices.ledger or request.data.demo:
-        return ""
-    earlier = record.earlier(request.data.path, named=not request.data.received)
-    return adds_up(request.data.name, earlier, request.guarantee).worded(ON_PAGE) if earlier else ""
-
-
-def _charged(request: FileRequest) -> dict[str, Any] | None:
+def _charged(request: StudioRequest) -> dict[str, object]:
     """Return the accounts that will be charged, what each pays, and how many have too little left.
 
     `later` is the number of accounts whose cost is computed when the release is made.
     """
-    from geoveil.budget import price, price_of
+    from geoveil.budget.prices import unknown_price
     from geoveil.budget.stores import without_password
+    from geoveil.requests.accounts import foresee_charges
     from geoveil.studio.releasing import open_ledger
 
-    choices = request.choices
-    if not choices.ledger:
-        return None
-    labels = request.data.frame[choices.by].drop_duplicates() if choices.by is not None else None
-    before = f"{choices.subject}/" if choices.subject and labels is not None else choices.subject
-    names = [choices.subject] if labels is None else [f"{before}{label}" for label in labels]
-    with open_ledger(choices.ledger, _PATIENCE) as ledger:
+    names = request.account.names(request.data.labels(request.settings.person))
+    with open_ledger(request.account.place, _PATIENCE) as ledger:
         known = ledger.accounts()
-    rows, short, later = [], 0, 0
-    for name in names:
-        if name not in known:
-            continue
-        total, left = known[name].total, known[name].remaining
-        own = request.guarantee.metric.of_one_person
-        cost = None
-        # For a larger unit, questions in memory compute their cost from the points' times, and others are refused.
-        if own.is_at_most(total.metric) or not request.in_memory:
-            cost = price(price_of(request.question, request.guarantee, total.metric), total).budget
-        enough = cost is None or cost <= left
-        short += not enough
-        later += cost is None
+        charges = foresee_charges(ledger, [name for name in names if name in known], request.guarantee)
+    rows = []
+    for charge in charges:
+        cost, left = charge.cost, charge.left
+        if cost is None and not request.in_memory:
+            # Questions in memory compute their cost from the points' times, and others are refused.
+            raise unknown_price(request.question, charge.total.metric)
         more = "computed then" if cost is None else counted(int(left // cost), "release")
-        rows.append((name, more, _amount(left), "computed then" if cost is None else _amount(cost), enough))
-    unknown = [name for name in names if name not in known]
-    place = without_password(choices.ledger)
-    told = {"rows": rows[:_ROWS], "count": len(rows), "short": short, "later": later}
-    return {**told, "unknown": unknown, "ledger": place}
+        rows.append(
+            (charge.name, more, _amount(left), "computed then" if cost is None else _amount(cost), charge.enough)
+        )
+    return {
+        "rows": rows[:_ROWS],
+        "count": len(rows),
+        "short": sum(not charge.enough for charge in charges),
+        "later": sum(charge.cost is None for charge in charges),
+        "unknown": [name for name in names if name not in known],
+        "ledger": without_password(request.account.place),
+    }
 
 
 def _amount(budget: Decimal) -> str:
@@ -581,10 +580,9 @@ def _amount(budget: Decimal) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def _outcome(project: Project, outcome: Outcome) -> dict[str, Any]:
+def _outcome(project: Project, outcome: Outcome) -> dict[str, object]:
     """Return what was released, and the files to be downloaded."""
     from geoveil.report.page import gauges
-    from geoveil.studio.file_request import PASSWORD
     from geoveil.wording import paragraphs
 
     first = outcome.report.facts
@@ -643,8 +641,6 @@ def _changed(project: Project, outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _file_words(name: str) -> str:
-    from geoveil.studio.file_request import TRUE_REPORT
-
     if name.endswith(".certificate.json"):
         return "certificate: keep it beside the file"
     known = {"report.html": "page with map and certificate", "map.png": "figure"}
@@ -653,7 +649,7 @@ def _file_words(name: str) -> str:
     return known.get(name, "the release")
 
 
-def _verified(check: Verification) -> dict[str, Any]:
+def _verified(check: Verification) -> dict[str, object]:
     from geoveil.messages import worded
 
     told = []
@@ -670,14 +666,22 @@ def _verified(check: Verification) -> dict[str, Any]:
 # Account -------------------------------------------------------------------------------------------------------------
 
 
-def _account(project: Project) -> dict[str, Any]:
+def _account(project: Project) -> dict[str, object]:
+    from geoveil.answering.charging import account_names
     from geoveil.budget.stores import without_password
     from geoveil.studio.releasing import open_ledger
     from geoveil.wording import unit_name
 
     choices = project.choices
     place = project.looked_at or choices.ledger
-    told: dict[str, Any] = {"accounts": [], "problem": "", "intact": None, "count": 0, "shown": None, "missing": None}
+    told: dict[str, object] = {
+        "accounts": [],
+        "problem": "",
+        "intact": None,
+        "count": 0,
+        "shown": None,
+        "missing": None,
+    }
     told |= {"ledger": without_password(place), "charged": without_password(choices.ledger)}
     if not place:
         return told
@@ -693,17 +697,15 @@ def _account(project: Project) -> dict[str, Any]:
         return told
     data = project.data
     if data is not None and choices.by is not None:
-        before = f"{choices.subject}/" if choices.subject else ""
-        told["missing"] = [
-            label for each in data.frame[choices.by].drop_duplicates() if (label := f"{before}{each}") not in accounts
-        ]
+        wanted = account_names(choices.subject or None, data.labels(choices.by))
+        told["missing"] = [name for name in wanted if name not in accounts]
     told["count"] = len(accounts)
+    rows = told["accounts"] = []
     for account in islice(accounts.values(), _ROWS):
         total, spent = account.total, account.spent
-        share = float(spent / total.budget)
         kind = f"{'ρ' if total.symbol == 'rho' else 'ε'}, {unit_name(total.metric)}"
         amounts = _amount(total.budget), _amount(spent), _amount(account.remaining)
-        told["accounts"].append((account.subject, kind, *amounts, f"{share:.0%}"))
+        rows.append((account.subject, kind, *amounts, f"{float(spent / total.budget):.0%}"))
     return told
 
 

@@ -10,28 +10,25 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError, InvalidFile
 from geoveil.noise import random_bytes
-from geoveil.studio.choices import NO_FILE, NO_LABELS, NO_PERSONS, Choices
+from geoveil.studio.choices import NO_FILE, NO_LABELS, NO_PERSONS, Choices, StudioRequest, request_of
 from geoveil.studio.jobs import Job
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import message_of
-from geoveil.studio.received_files import Parcel
-from geoveil.studio.typed_paths import regular_size, typed_path
+from geoveil.studio.received_files import Parcel, regular_size, typed_path
 
 if TYPE_CHECKING:
     from geoveil.certificates import SigningKey
-    from geoveil.file_check import Finding
     from geoveil.report import Layer
-    from geoveil.studio.file_request import FileRequest
+    from geoveil.requests.file_check import Finding, TypicalPerson
+    from geoveil.requests.opened_data import OpenedData
+    from geoveil.requests.preview import Preview
     from geoveil.studio.map_view import MapView
-    from geoveil.studio.opened_data import OpenedData
-    from geoveil.studio.preview import Preview
     from geoveil.studio.releasing import Outcome
-    from geoveil.unit_noise import TypicalPerson
 
 __all__ = ["Project"]
 
@@ -77,12 +74,13 @@ class Project:
         #: Places around which the hidden distance is drawn: latitudes and longitudes.
         self.places: list[tuple[float, float]] = []
         #: The ticket that allows one release, the request that a page offers with it, and the tickets that were used.
-        self._ticket, self._offered, self._used = new_ticket(), (), set[str]()
-        self._released: tuple[Any, ...] = ()
+        self._ticket, self._used = new_ticket(), set[str]()
+        self._offered: tuple[object, ...] = ()
+        self._released: tuple[object, ...] = ()
         self._lock = threading.RLock()
-        self._checked_for: Any = None
-        self._previewed: tuple[Any, Job[Preview]] | None = None
-        self._map: tuple[Any, MapView] | None = None
+        self._checked_for: object = None
+        self._previewed: tuple[object, Job[Preview]] | None = None
+        self._map: tuple[object, MapView] | None = None
         self._received = 0
         self._superseded: set[Path] = set()
         self._parcels: dict[str, Parcel] = {}
@@ -147,14 +145,13 @@ class Project:
 
     def _read(self, path: Path, name: str, demo: bool) -> None:
         self._source = path, name, demo
-        reading, where = {**self.choices.reading}, self.choices.where
-        more = {"demo": demo, "received": path.is_relative_to(self.folder)}
+        settings, received = self.choices.settings(), path.is_relative_to(self.folder)
 
         def work(tell: Progress) -> OpenedData:
             prepare()
-            from geoveil.studio.opened_data import OpenedData
+            from geoveil.requests.opened_data import OpenedData
 
-            return OpenedData.open(path, name, reading, where, tell, **more)
+            return OpenedData.open(path, name, settings, tell, demo=demo, received=received)
 
         self.reading = Job(f"Reading {name}", work)
 
@@ -179,24 +176,18 @@ class Project:
 
     def check(self) -> Job[Checked] | None:
         """Check the file in the background, again whenever a decision about it has changed."""
-        from geoveil.file_check import CheckedFile
         from geoveil.privacy import CGP
+        from geoveil.requests.file_check import CheckedFile
 
         data, choices = self.data, self.choices
         if data is None:
             return None
-        settings = (data, choices.by, choices.area, choices.outside, choices.missing, choices.where, choices.times)
+        # What is hidden together changes no finding.
+        settings = replace(choices.settings(), protect=None)
         with self._lock:
-            if self.checking is None or settings != self._checked_for:
-                self._checked_for = settings
-                checked = CheckedFile(
-                    data.path,
-                    choices.by,
-                    {"area": None if choices.area is None else choices.area.value, "outside": choices.outside},
-                    {**choices.reading, "missing": choices.missing, "where": choices.where or None},
-                    {"times": choices.times} if choices.times else {},
-                    CGP(rho=1),
-                )
+            if self.checking is None or (data, settings) != self._checked_for:
+                self._checked_for = data, settings
+                checked = CheckedFile(data.path, settings, CGP(rho=1))
 
                 def work(_: Progress) -> Checked:
                     return Checked([*checked.findings(data.frame)], checked.typical)
@@ -236,10 +227,8 @@ class Project:
 
     # The question --------------------------------------------------------------------------------------------------
 
-    def request(self) -> FileRequest:
+    def request(self) -> StudioRequest:
         """Return the question as it is decided now; refuse it if a decision is missing."""
-        from geoveil.studio.file_request import FileRequest
-
         data = self.data
         if data is None:
             raise GeoveilError(NO_FILE, "Step 1 opens one.")
@@ -249,26 +238,28 @@ class Project:
             raise GeoveilError(NO_LABELS, "Choose it in step 1.")
         if self.choices.planned is None:
             raise GeoveilError("It is not stated yet how many releases are planned.", "State it in step 2.")
-        choices = replace(self.choices, options={**self.choices.options})
-        return FileRequest(choices, data, self.regions, self.key)
+        choices = replace(self.choices, options={**self.choices.options}, reading={**self.choices.reading})
+        return request_of(choices, data, self.regions, self.key)
 
-    def previewing(self, request: FileRequest | None = None) -> Job[Preview]:
+    def previewing(self, request: StudioRequest | None = None) -> Job[Preview]:
         """Compute the preview of the answer in the background, again whenever a decision has changed.
 
         A preview uses made-up data. Without a request, it is for what is decided now. A preview of another request
         that is still being computed is given up.
         """
-        from geoveil.studio.preview import preview
+        from geoveil.requests.preview import preview
 
         request = request or self.request()
         # The accounts that a release is charged to and the key that signs it do not change the answer.
-        asked = replace(request.choices, ledger=str(bool(request.choices.ledger)), subject="", sign="", planned=None)
-        known = (repr(asked), request.data, request.regions)
+        known = (request.question, request.settings, request.options, request.budget, request.data)
         with self._lock:
             if self._previewed is None or self._previewed[0] != known:
                 if self._previewed is not None:
-                    self._previewed[1].stop()
-                self._previewed = known, Job("Computing the preview", lambda _: preview(request))
+                    self._previewed[1].give_up()
+                self._previewed = (
+                    known,
+                    Job("Computing the preview", lambda tell: preview(request, request.data, tell)),
+                )
             return self._previewed[1]
 
     @property
@@ -314,7 +305,7 @@ class Project:
 
     # The release ---------------------------------------------------------------------------------------------------
 
-    def ticket(self, request: FileRequest) -> str:
+    def ticket(self, request: StudioRequest) -> str:
         """Return the ticket that allows one release of a request; a request with other decisions has another ticket.
 
         The ticket is for the request that a page shows, not for what another page has decided meanwhile.
@@ -326,11 +317,12 @@ class Project:
                 self._ticket, self._offered = new_ticket(), offered
             return self._ticket
 
-    def _identity(self, request: FileRequest) -> tuple[Any, ...]:
+    def _identity(self, request: StudioRequest) -> tuple[object, ...]:
         """Return everything that identifies a release: decisions, the states of the files it reads, and the key."""
-        from geoveil.studio.opened_data import state_of
+        from geoveil.requests.opened_data import state_of
 
-        regions = None if request.regions is None else (request.regions, state_of(request.regions))
+        path = request.options.regions
+        regions = None if path is None else (path, state_of(path))
         signer = None if request.key is None else (request.key.public.name, request.key.public.fingerprint)
         return repr(request.choices), request.data.path, request.data.state, regions, signer
 
@@ -339,7 +331,7 @@ class Project:
         """The releases that were made since the studio began, the first one first."""
         return [job.result for job in self._made if job.result is not None]
 
-    def differs(self, request: FileRequest) -> bool:
+    def differs(self, request: StudioRequest) -> bool:
         """Return whether a request differs from the one that was released last."""
         return self._released != self._identity(request)
 
@@ -381,7 +373,7 @@ class Project:
             request.data.check_unchanged()
             self._used.add(ticket)
             self._released, self._offered = self._identity(request), ()
-            request = replace(request, choices=replace(request.choices, with_truth=with_truth))
+            request = replace(request, with_truth=with_truth)
             folder = self.new_folder("release")
             self.releasing = Job(f"Releasing {request.data.name}", lambda tell: make_release(request, folder, tell))
             self._made.append(self.releasing)

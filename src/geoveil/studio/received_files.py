@@ -1,15 +1,16 @@
-"""Files that a page sends: their names, and files that belong together, such as a shapefile or a folder."""
+"""Files that a page sends or names: their names and paths, and files that belong together, such as a shapefile."""
 
 from __future__ import annotations
 
 import re
+import stat
 import unicodedata
 from pathlib import Path
 
 from geoveil.errors import GeoveilError
 from geoveil.words import counted
 
-__all__ = ["Parcel", "ReceivedName"]
+__all__ = ["Parcel", "ReceivedName", "regular_size", "typed_path"]
 
 #: The longest name of a file on disk, in bytes; file systems take 255.
 _LONGEST = 180
@@ -130,3 +131,41 @@ class Parcel:
             remedy = "Choose or drop all of its parts together, or a zip file that holds them."
             raise GeoveilError(f"{problem} missing.", remedy)
         return shape, self._shown[shape]
+
+
+def typed_path(text: str, what: str) -> Path:
+    """Return the path that a text states, with the home folder in place of ~; refuse a text that cannot be a path.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    what : str
+        What the file is, for the message.
+
+    Examples
+    --------
+    >>> typed_path("budget.db", "ledger").name
+    'budget.db'
+    """
+    remedy = "Type the path of a file."
+    if any(ord(each) < 32 for each in text):
+        raise GeoveilError(f"The path of the {what} has a character that no path can have.", remedy)
+    try:
+        path = Path(text).expanduser()
+        path.exists()
+    except RuntimeError:
+        raise GeoveilError(f"{text}: there is no such user on this machine.", remedy) from None
+    except (OSError, ValueError):
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        raise GeoveilError(f"{shown} cannot be the path of a {what}: it may be too long.", remedy) from None
+    return path
+
+
+def regular_size(path: Path) -> int:
+    """Return the size of a regular file in bytes; -1 if it is missing, a folder, a device or the like."""
+    try:
+        found = path.stat()
+    except OSError:
+        return -1
+    return found.st_size if stat.S_ISREG(found.st_mode) else -1

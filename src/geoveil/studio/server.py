@@ -33,7 +33,6 @@ from geoveil.studio.later_modules import prepare
 from geoveil.studio.pages import STEPS, numbers, released, render, style
 from geoveil.studio.project import Project
 from geoveil.studio.received_files import ReceivedName
-from geoveil.studio.warning_collector import collect_warnings
 
 __all__ = ["Studio", "listen", "serve"]
 
@@ -258,7 +257,6 @@ def serve(
     ready : callable
         Called with the address when pages can be opened.
     """
-    collect_warnings()
     with workspace() as folder, contextlib.closing(listen(port)) as listening:
         project = Project(folder)
         if file is not None:

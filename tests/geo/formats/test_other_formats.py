@@ -18,9 +18,9 @@ import shapely
 
 import geoveil as gv
 from geoveil.budget import Ledger
-from geoveil.cli.smooth import check_times
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import ending, open_locations, targets
+from geoveil.requests.file_request import check_times
 from tests.formats import BAY, people
 from tests.questions import release_of
 
@@ -422,7 +422,7 @@ def test_an_index_in_geoparquet_is_a_column(tmp_path: Path) -> None:
     path = tmp_path / "moving.parquet"
     frame.drop(columns="time").set_index(times).to_parquet(path)
     assert "t" in gv.Locations(path).frame().columns
-    check_times(path, {}, None)
+    check_times(open_locations(path), "t")
     found = released(path, tmp_path / "out.parquet", person="user")
     assert found["t"].tolist() == times.tolist()
 

@@ -1,4 +1,4 @@
-"""The levels of privacy, and the table of what a release protects, what it does not, and what to ask.
+"""The table of what a release protects, what it does not, and what to ask.
 
 The report page shows it, and a test compares it with the table in `docs/understand/limits.md`.
 """
@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["HEADINGS", "LEVELS", "TABLE", "Topic"]
-
-#: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
-LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
+__all__ = ["HEADINGS", "TABLE", "Topic"]
 
 HEADINGS = ("", "Protected", "Not protected", "Ask the analyst")
 

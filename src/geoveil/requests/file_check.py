@@ -5,35 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from geoveil.answering.preparation import rehearse
 from geoveil.errors import GeoveilError, Message
 from geoveil.geo.areas import local
 from geoveil.geo.columns import reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
-from geoveil.geo.formats import open_locations
 from geoveil.geo.geometries import Floats
 from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees
 from geoveil.geo.row_locations import GeometryRows
 from geoveil.geo.row_selection import select_rows
-from geoveil.locations import Locations
 from geoveil.messages import PYTHON, Mention, Naming, Text, worded
-from geoveil.privacy import Guarantee
-from geoveil.unit_noise import TypicalPerson, typical_person
+from geoveil.planning import COMPARED, plan
+from geoveil.privacy import Guarantee, as_duration, as_metric
+from geoveil.requests.budgets import rho_and_epsilon
+from geoveil.requests.file_request import FileSettings
 from geoveil.words import counted
 
 if TYPE_CHECKING:
     import geopandas
     import pyproj
 
+    from geoveil.answering.streaming import FilePoints
+    from geoveil.geo import AreaLike
     from geoveil.geo.formats.location_file import LocationFile
 
-__all__ = ["CheckedFile", "Finding"]
+__all__ = ["CheckedFile", "Finding", "Proposed", "TypicalPerson"]
+
+#: Steps of thinning; the first that leaves at most half of the points is proposed.
+_STEPS = ("1 minute", "10 minutes", "1 hour", "1 day")
+
+
+class Proposed(TypedDict, total=False):
+    """Settings that a finding proposes."""
+
+    area: AreaSuggestion
+    outside: Literal["drop"]
+    missing: Literal["drop"]
+    person: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Finding:
         The fact, or the error with which a release would refuse the file.
     remedy : str or Message
         What can be done about it.
-    settings : dict
+    settings : Proposed
         The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
         are a suggestion. An area is an `AreaSuggestion`.
     about : {"", "persons", "unchanged", "removed"}
@@ -62,7 +75,7 @@ class Finding:
     kind: Literal["good", "note", "need", "stop"]
     what: Text | GeoveilError
     remedy: Text = ""
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Proposed = field(default_factory=Proposed)
     about: Literal["", "persons", "unchanged", "removed"] = ""
     columns: tuple[str, ...] = ()
 
@@ -84,6 +97,66 @@ class _Proposal(Message):
         return super().worded(naming)
 
 
+@dataclass(frozen=True)
+class TypicalPerson:
+    """The person of a file with the median number of points: public numbers, from which noise follows.
+
+    Parameters
+    ----------
+    points : int
+        The number of points.
+    alone : bool
+        Whether the file has one person only.
+    largest : dict
+        The largest number of points in a unit, by the names of metrics.
+    step : str
+        The interval in which one point would be kept; empty if thinning is not worth while.
+    thinned : int
+        The number of points that would remain.
+    fewer : dict
+        The largest number of points in a unit after thinning.
+    area : Area
+        The area of the file.
+    """
+
+    points: int
+    alone: bool
+    largest: dict[str, int]
+    step: str
+    thinned: int
+    fewer: dict[str, int]
+    area: AreaLike
+
+    def noise(self, budget: Guarantee, *, thinned: bool = False) -> dict[str, float]:
+        """Return the 95% error radius of a single point at the busiest time, by the names of the units' metrics."""
+        n, found = self.thinned if thinned else self.points, {}
+        for name, most in (self.fewer if thinned else self.largest).items():
+            rho, epsilon = rho_and_epsilon(budget.under_unit(as_metric(name)))
+            planned = plan("points", rho=rho, epsilon=epsilon, n=n, largest=most, each=True, area=self.area)
+            found[name] = planned.error
+        return found
+
+    @classmethod
+    def of(cls, inquiry: FilePoints) -> TypicalPerson | None:
+        """Return the typical person of a file whose times were read; None if that person has one point."""
+        sizes = inquiry.people.sizes
+        typical = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
+        assert inquiry.timed is not None
+        assert inquiry.timed.points is not None
+        mine = inquiry.timed.points.of(typical)
+        n = len(mine.times)
+        if n < 2:
+            return None
+        step, rest = "", mine
+        for each in _STEPS:
+            rest = mine.thinned(as_duration("thin", each))
+            if 2 * len(rest.times) <= n:
+                step = each
+                break
+        largest, fewer = ({name: points.largest(as_metric(name)) for name in COMPARED} for points in (mine, rest))
+        return cls(n, len(sizes) == 1, largest, step, len(rest.times), fewer, inquiry.plane.area)
+
+
 @dataclass
 class CheckedFile:
     r"""A file that is checked for its owner. Nothing is drawn, charged or released.
@@ -92,14 +165,8 @@ class CheckedFile:
     ----------
     path : Path
         The file.
-    person : str, optional
-        The column of persons.
-    area : dict
-        `area` and `outside`, as for `Locations`.
-    reading : dict
-        `missing`, perhaps `where`, and the options with which the file is read.
-    counting : dict
-        `times` and `thin`, if they are given.
+    settings : FileSettings
+        What the data is, and who and what is protected.
     guarantee : CGP or GP
         The guarantee of the release.
 
@@ -107,17 +174,13 @@ class CheckedFile:
     --------
     >>> path = folder / "trips.csv"
     >>> _ = path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n")
-    >>> area = {"area": "San Francisco", "outside": "refuse"}
-    >>> checked = CheckedFile(path, "user", area, {"missing": "refuse"}, {}, gv.CGP(rho=1))
+    >>> checked = CheckedFile(path, FileSettings(person="user", area="San Francisco"), gv.CGP(rho=1))
     >>> [finding.kind for finding in checked.findings()]
     ['good', 'good', 'note', 'good', 'good']
     """
 
     path: Path
-    person: str | None
-    area: dict[str, Any]
-    reading: dict[str, Any]
-    counting: dict[str, Any]
+    settings: FileSettings
     guarantee: Guarantee
     #: The person with the median number of points, if the file has times; known after `findings`.
     typical: TypicalPerson | None = None
@@ -130,9 +193,7 @@ class CheckedFile:
         frame : GeoDataFrame, optional
             The rows that have a location, if they were read before.
         """
-        missing, where = self.reading["missing"], self.reading.get("where")
-        how = {name: value for name, value in self.reading.items() if name not in ("missing", "where")}
-        file = open_locations(self.path, **how)
+        file = self.settings.open(self.path)
         refused = None
         try:
             formulas = sorted(self._rehearse(file).formulas)
@@ -140,7 +201,7 @@ class CheckedFile:
             refused, formulas = problem, []
         stopped = False
         try:
-            frame = Locations(self.path, **self.reading | {"missing": "drop"}).frame() if frame is None else frame
+            frame = self.settings.of_true_rows.locations(self.path).frame() if frame is None else frame
         except GeoveilError as problem:
             if refused is None:
                 yield Finding("note", problem, "One of the columns to be removed cannot be read.")
@@ -148,7 +209,7 @@ class CheckedFile:
                 # A release would refuse the file for this reason, so proposing an area does not help.
                 refused = problem
         else:
-            for finding in _about(file, frame, self.person, self.area, missing, where):
+            for finding in _about(file, frame, self.settings):
                 stopped = stopped or finding.kind in ("stop", "need")
                 yield finding
         for name in formulas:
@@ -159,44 +220,36 @@ class CheckedFile:
         if refused is not None and not stopped:
             yield Finding("stop", refused)
 
-    def _rehearse(self, file: LocationFile) -> Any:
+    def _rehearse(self, file: LocationFile) -> FilePoints:
         """Run a release up to its charge, and read the times of points if possible."""
-        asked = {"guarantee": self.guarantee, "by": self.person, **self.counting, **self.area, **self.reading}
-        timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
+        timed = self.settings.times or len(file.time_columns) == file.points_in_a_row
         # If the file seems to have several persons and none are named, the points of each person cannot be counted.
-        if timed and (self.person is not None or not file.recognised.persons):
+        if timed and (self.settings.person is not None or not file.recognised.persons):
             try:
-                inquiry = rehearse(self.path, **asked, timed=True)
+                inquiry = self.settings.rehearse(file, self.guarantee, timed=True)
             except GeoveilError:
                 # The release itself may need no times.
-                return rehearse(self.path, **asked)
-            self.typical = typical_person(inquiry)
+                return self.settings.rehearse(file, self.guarantee)
+            self.typical = TypicalPerson.of(inquiry)
             return inquiry
-        return rehearse(self.path, **asked)
+        return self.settings.rehearse(file, self.guarantee)
 
 
-def _about(
-    file: LocationFile,
-    frame: geopandas.GeoDataFrame,
-    person: str | None,
-    area: dict[str, Any],
-    missing: str,
-    where: str | None,
-) -> Iterator[Finding]:
-    rows, chosen = 0, file.row_filter(where)
+def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSettings) -> Iterator[Finding]:
+    rows, chosen = 0, file.row_filter(settings.where)
     for batch in file.batches([] if chosen is None else chosen.columns):
         rows += len(batch) if chosen is None else int(chosen.rows(batch.columns, batch.name).sum())
     if chosen is not None:
         yield Finding("good", f"{counted(rows, 'row')} satisfy the filter; it is stated in the certificate.")
     if len(frame) < rows:
         what = f"{rows - len(frame):,} of {counted(rows, 'row')} have no location."
-        if missing == "drop":
+        if settings.missing == "drop":
             yield Finding("note", what, "They are removed.")
         else:
             yield Finding("need", what, Message("{missing:drop} removes them."), {"missing": "drop"})
-    plane, about = _system(file, frame, area)
+    plane, about = _system(file, frame, settings.area)
     yield about
-    if plane is not None and area["outside"] == "drop":
+    if plane is not None and settings.outside == "drop":
         inside = select_rows(GeometryRows(frame), plane, None, missing="drop", outside="drop").rows
         if inside is not None:
             out = counted(len(frame) - int(inside.sum()), "row")
@@ -206,21 +259,21 @@ def _about(
                 f"Removed: {out} with a point outside the area.",
                 "Which rows were outside is not hidden.",
             )
-    yield from _places(file, frame, plane, area)
-    yield from _people(file, frame, person)
-    yield from _columns(file, frame, person, plane)
+    yield from _places(file, frame, plane, settings)
+    yield from _people(file, frame, settings.person)
+    yield from _columns(file, frame, settings.person, plane)
 
 
-def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: dict[str, Any]) -> tuple[Plane | None, Finding]:
+def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: str | None) -> tuple[Plane | None, Finding]:
     """Return the plane of the noise, if one can be used, and the findings about the coordinate system."""
     import shapely
 
     unit = str(file.crs.axis_info[0].unit_name)
     units = {"metre": "metres", "foot": "feet"}.get(unit, unit) if not file.crs.is_geographic else "degrees"
     try:
-        plane = plane_of(file.crs, area["area"])
+        plane = plane_of(file.crs, area)
     except GeoveilError as problem:
-        if area["area"] is not None:
+        if area is not None:
             return None, Finding("stop", problem)
         try:
             told, settings = _proposed(shapely.get_coordinates(frame.geometry.array), file.crs)
@@ -244,7 +297,7 @@ def _listed(names: Sequence[str]) -> str:
     return "the columns " + ", ".join(map(repr, names[:-1])) + f" and {names[-1]!r}"
 
 
-def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, dict[str, Any]]:
+def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, Proposed]:
     """Return a text that proposes an area for some coordinates, and the settings that state it.
 
     The settings are empty if no area can be proposed. An area that a release would refuse raises its error.
@@ -260,11 +313,11 @@ def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, dict[str, Any]]:
         )
         return Message("State where the data is with {area}, from public knowledge. {why}", why=why), {}
     plane_of(crs, local(lat=found.lat, lon=found.lon, radius=found.radius))
-    return _Proposal(found), {"area": found, **({"outside": "drop"} if found.outside else {})}
+    return _Proposal(found), {"area": found, "outside": "drop"} if found.outside else {"area": found}
 
 
 def _places(
-    file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None, area: dict[str, Any]
+    file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None, stated: FileSettings
 ) -> Iterator[Finding]:
     """Find rows without a location, far outliers, and repeated locations."""
     import shapely
@@ -297,9 +350,9 @@ def _places(
         )
     elif plane is not None:
         try:
-            plane.enter(coords, area["outside"], lambda row: f"point {row + 1}")
+            plane.enter(coords, stated.outside, lambda row: f"point {row + 1}")
         except GeoveilError as problem:
-            told, settings = _proposed(coords, file.crs) if area["area"] is None else ("", {})
+            told, settings = _proposed(coords, file.crs) if stated.area is None else ("", Proposed())
             yield Finding("need" if settings else "stop", problem, told, settings)
     unique = len(np.unique(coords, axis=0))
     if unique < len(coords):
@@ -339,7 +392,7 @@ def _people(file: LocationFile, frame: geopandas.GeoDataFrame, person: str | Non
                 named=named,
             ),
             Message("If they are of several persons, name the column of persons with {person} COLUMN."),
-            next(({"person": name} for name in likely if _labels_all(file, frame, name)), {}),
+            next((Proposed(person=name) for name in likely if _labels_all(file, frame, name)), Proposed()),
             about="persons",
         )
         return

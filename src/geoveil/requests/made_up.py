@@ -7,20 +7,20 @@ their noise comes from a seeded generator, which no release ever uses. A preview
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import geopandas
 import numpy as np
+import pandas as pd
 import shapely
 
-from geoveil.city import generator, made_up_tracks, made_up_visits
 from geoveil.errors import GeoveilError
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.seconds import seconds_of, without_time
 from geoveil.report.layers import Floats
-from geoveil.studio.choices import Choices
-from geoveil.studio.opened_data import OpenedData
+from geoveil.requests.city import generator, made_up_tracks, made_up_visits
+from geoveil.requests.file_request import FileSettings, as_tuple
+from geoveil.requests.opened_data import OpenedData
 
 __all__ = ["MadeUp", "make_up", "seconds_between"]
 
@@ -44,7 +44,7 @@ class MadeUp:
         The number of persons in the made-up data, and in the file.
     """
 
-    frame: Any
+    frame: geopandas.GeoDataFrame
     persons: int
     all_persons: int
 
@@ -54,28 +54,30 @@ class MadeUp:
         return self.persons == self.all_persons
 
 
-def make_up(data: OpenedData, choices: Choices, *, crowd: bool) -> MadeUp:
+def make_up(data: OpenedData, settings: FileSettings, *, crowd: bool, trip: str | None = None) -> MadeUp:
     """Return made-up data with the public shape of a file.
 
     Parameters
     ----------
     data : OpenedData
         The file. Only the labels, the times and the numbers of points of its rows are used.
-    choices : Choices
+    settings : FileSettings
         The column of persons, that of times, and the area.
     crowd : bool
         Whether the question is about all persons together.
+    trip : str, optional
+        The column of trips.
     """
-    whose = data.whose(choices.by)
+    whose = data.whose(settings.person)
     rows = _some(whose, data.points, _CROWD if crowd else _PERSONAL)
     points, persons = data.points[rows], whose[rows]
-    public = [name for name in (choices.by, choices.times or None, *data.times) if name in data.frame]
-    public += [name for name in (choices.options.get("trip"),) if name in data.frame]
+    times = [*as_tuple(settings.times), *data.times]
+    public = [name for name in (settings.person, *times, trip) if name in data.frame]
     frame = data.frame[[*dict.fromkeys(public)]].iloc[rows]
-    rng, plane = generator(), plane_of(data.file.crs, None if choices.area is None else choices.area.value)
+    rng, plane = generator(), plane_of(data.file.crs, settings.area)
     firsts = np.cumsum(points) - points
     steps = np.full(points.sum(), _EVERY)
-    steps[firsts] = seconds_between(frame, [*([choices.times] if choices.times else []), *data.times], persons)
+    steps[firsts] = seconds_between(frame, times, persons)
     many = crowd and len(steps) > _PERSONAL
     places = made_up_visits(len(steps), rng) if many else made_up_tracks(steps, np.repeat(persons, points), rng)
     if data.trips:
@@ -103,7 +105,7 @@ def _some(whose: Index, points: Index, most: int) -> Index:
     return np.asarray(rows[:few], dtype=np.int64)
 
 
-def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
+def seconds_between(frame: pd.DataFrame, times: list[str], whose: Index) -> Floats:
     """Return the seconds between each row and the row before it; 0 for the first row of a person."""
     steps = np.full(len(frame), _EVERY)
     column = next((name for name in times if name in frame), None)
@@ -121,7 +123,7 @@ def seconds_between(frame: Any, times: list[str], whose: Index) -> Floats:
     return steps
 
 
-def _ground(places: Floats, points: Index, plane: Plane) -> Any:
+def _ground(places: Floats, points: Index, plane: Plane) -> geopandas.GeoSeries:
     """Return places of the made-up city as rows in degrees: the city is in the middle of the area, shrunk to fit."""
     factor = min(1.0, plane.area.radius / _CITY)
     degrees = plane.degrees(plane.area.middle + factor * places)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import geopandas
 import numpy as np
 import shapely
 
-from geoveil.city import generator
+import geoveil as gv
+from geoveil._types import Progress
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
-from geoveil.studio.file_request import FileRequest
-from geoveil.studio.made_up import MadeUp, make_up
-from geoveil.studio.opened_data import tracks
+from geoveil.requests.city import generator
+from geoveil.requests.file_request import FileRequest, ask_summary
+from geoveil.requests.made_up import MadeUp, make_up
+from geoveil.requests.opened_data import OpenedData, tracks
 from geoveil.wording import error_line
 
 __all__ = ["Preview", "preview"]
@@ -49,18 +50,19 @@ class Preview:
     remark: str
 
 
-def preview(request: FileRequest) -> Preview:
+def preview(request: FileRequest, data: OpenedData, progress: Progress) -> Preview:
     """Ask a question about made-up data of the same public shape; nothing true is used, and nothing is charged."""
     request.check()
-    made_up = make_up(request.data, request.choices, crowd=request.crowd)
-    releases = _answers(request, made_up)
+    made_up = make_up(data, request.settings, crowd=request.crowd, trip=request.options.trip)
+    releases = _answers(request, made_up, progress)
+    progress(1.0)
     shown = [layer for release in releases for layer in release.layers()]
     errors = [row for release in releases for row in _errors(release)]
     remark = "" if made_up.whole else f"It shows {made_up.persons:,} of {made_up.all_persons:,} persons."
     return Preview((*_made_up_layers(request, made_up), *shown), errors, remark)
 
 
-def _errors(release: Any) -> list[tuple[str, str]]:
+def _errors(release: gv.Release) -> list[tuple[str, str]]:
     """Return the error of an answer; for points, that of any one point and that of all points of a person at once."""
     name, sure = _NAMES.get(release.query, release.query), "with probability 95%"
     if release.query == "points" and release.processing.bounded:
@@ -76,16 +78,28 @@ def _errors(release: Any) -> list[tuple[str, str]]:
     return [(name, error_line(release.facts(every_error=False)))]
 
 
-def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
+def _answers(request: FileRequest, made_up: MadeUp, progress: Progress) -> list[gv.Release]:
     """Ask the question about the made-up data, with noise from a seeded generator."""
-    frame, rng = made_up.frame, generator()
-    if request.question == "flows" and not request.options.get("trip"):
-        origins, destinations = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
-        locations = request.made_up(frame.set_geometry(origins, crs=frame.crs), rng)
-        return [request.answer(locations, destinations=geopandas.GeoSeries(destinations, crs=frame.crs))]
-    releases = request.ask(request.made_up(frame, rng))
-    motion = request.motion
-    return [release.smooth(motion, times=request.time) if motion else release for release in releases]
+    frame, settings, destinations = made_up.frame, request.settings, None
+    if request.question == "flows" and request.options.trip is None:
+        origins, ends = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
+        frame, destinations = frame.set_geometry(origins, crs=frame.crs), geopandas.GeoSeries(ends, crs=frame.crs)
+    locations = gv.Locations(
+        frame,
+        person=settings.person,
+        protect=settings.protect,
+        times=settings.times,
+        thin=settings.thin,
+        area=settings.area,
+        outside=settings.outside,
+        progress=progress,
+        rng=generator(),
+    )
+    if request.question == "summary":
+        return ask_summary(locations, request.guarantee)
+    release = request.ask(locations, destinations)
+    motion = request.options.motion
+    return [release if motion is None else release.smooth(motion, times=request.time)]
 
 
 def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
@@ -93,11 +107,11 @@ def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
     if request.question in ("heatmap", "counts"):
         return ()
     places = shapely.get_coordinates(made_up.frame.geometry.array)
-    by = request.choices.by
+    by = request.settings.person
     if len(places) > len(made_up.frame):
-        name = "made-up trips" if request.data.trips else "made-up tracks"
+        name = "made-up trips" if request.trips else "made-up tracks"
         rows = np.repeat(np.arange(len(made_up.frame)), shapely.get_num_coordinates(made_up.frame.geometry.array))
         return (Layer(name, places, "lines", "public", rows),)
-    if by is not None and request.data.times and not request.crowd:
+    if by is not None and request.file.time_columns and not request.crowd:
         return (tracks("made-up tracks", places, made_up.frame[by], "public"),)
     return (Layer("made-up locations", places, "points", "public"),)

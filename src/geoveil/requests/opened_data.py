@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+import geopandas
 import numpy as np
+import pandas as pd
 import shapely
 
-from geoveil import Locations
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError
-from geoveil.geo.formats import LocationFile, open_locations, targets
+from geoveil.geo.formats import LocationFile, targets
 from geoveil.geo.formats.fingerprints import State, file_state
 from geoveil.geo.geometries import Index
 from geoveil.geo.proposals import to_degrees
 from geoveil.report import Layer
 from geoveil.report.layers import Floats, Role
+from geoveil.requests.file_request import FileSettings
 
 __all__ = ["OpenedData", "state_of", "tracks"]
 
@@ -51,23 +52,30 @@ class OpenedData:
     path: Path
     name: str
     file: LocationFile
-    frame: Any
+    frame: geopandas.GeoDataFrame
     state: State | None = None
     demo: bool = False
     received: bool = False
 
     @classmethod
     def open(
-        cls, path: Path, name: str, reading: dict[str, Any], where: str, progress: Progress, **more: bool
+        cls,
+        path: Path,
+        name: str,
+        settings: FileSettings,
+        progress: Progress,
+        *,
+        demo: bool = False,
+        received: bool = False,
     ) -> OpenedData:
         """Open and read a file; rows without a location are left to a later decision."""
         # The state comes first, so that a change of the file while it is read is noticed as well.
         state = state_of(path)
-        file = open_locations(path, **reading)
+        file = settings.open(path)
         progress(0.1)
-        frame = Locations(path, **reading, missing="drop", where=where or None).frame()
+        frame = settings.of_true_rows.locations(path).frame()
         progress(0.8)
-        return cls(path, name, file, frame, state, **more)
+        return cls(path, name, file, frame, state, demo, received)
 
     def check_unchanged(self) -> None:
         """Refuse a file that has changed since it was read: its release would not be what the page has shown."""
@@ -110,6 +118,10 @@ class OpenedData:
             return np.zeros(len(self.frame), dtype=np.int64)
         return np.asarray(self.frame[by].factorize(use_na_sentinel=False)[0], dtype=np.int64)
 
+    def labels(self, by: str | None) -> list[object] | None:
+        """Return the labels of the persons; None if all rows are one person's."""
+        return None if by is None else [*self.frame[by].drop_duplicates()]
+
     def sizes(self, by: str | None) -> Index:
         """Return the number of points of each person."""
         return np.asarray(np.bincount(self.whose(by), weights=self.points), dtype=np.int64)
@@ -139,7 +151,7 @@ def state_of(path: Path) -> State | None:
         return None
 
 
-def tracks(name: str, degrees: Floats, labels: Any, role: Role) -> Layer:
+def tracks(name: str, degrees: Floats, labels: pd.Series, role: Role) -> Layer:
     """Return the tracks of persons as lines, each with its points in the order of the rows."""
     whose, names = labels.factorize(use_na_sentinel=False)
     order = np.argsort(whose, kind="stable")

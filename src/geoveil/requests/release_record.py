@@ -13,7 +13,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geoveil.messages import Message
 from geoveil.words import counted, hidden
@@ -160,7 +160,7 @@ def adds_up(name: str, earlier: list[Earlier], guarantee: Guarantee) -> Message:
 def _together(earlier: list[Earlier], guarantee: Guarantee) -> str:
     from geoveil.errors import IncompatibleGuarantees
 
-    total: Any = guarantee
+    total = guarantee
     try:
         for each in earlier:
             total = total + each.guarantee

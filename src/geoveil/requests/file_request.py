@@ -1,0 +1,652 @@
+"""A question about the locations in a file: checked, foreseen, run, and shown as a command and as Python code."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from geoveil.errors import GeoveilError, InvalidParameter, Message
+from geoveil.requests.accounts import ChargedAccounts
+from geoveil.requests.budgets import Budget, rho_and_epsilon
+from geoveil.settings import SETTINGS
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from geoveil import Ledger, Locations, Release, SigningKey
+    from geoveil._types import Method, Missing, Outside, Progress
+    from geoveil.answering.preparation import Concern
+    from geoveil.answering.streaming import FilePoints
+    from geoveil.certificates import Certificate
+    from geoveil.geo.formats import LocationFile
+    from geoveil.privacy import Guarantee
+    from geoveil.report import Balance, Layer, Report
+
+__all__ = ["CROWD", "PASSWORD", "SUMMARY", "TRUE_REPORT", "FileRequest", "FileSettings", "QuestionOptions"]
+
+#: Questions with one answer about all persons together.
+CROWD = ("heatmap", "counts", "flows")
+#: The questions of a summary; a third of the budget goes to each.
+SUMMARY = ("center", "radius", "bounds")
+#: The options that a question takes without a name, in their order.
+_UNNAMED = {"heatmap": ("cell",), "counts": ("regions",), "flows": ("cell", "regions"), "nearest": ("at", "k")}
+_UNNAMED |= {"first_within": ("at", "radius")}
+#: The commands of questions, where these have other names.
+_COMMANDS = {"first_within": "within"}
+#: The name of a report with the true locations, for their owner alone.
+TRUE_REPORT = "report-true-locations.html"
+#: The hint on how a command or Python gets the password of a database, which is not part of the code.
+PASSWORD = "The password of the database is read from the environment variable PGPASSWORD."
+#: The largest length of a line of code.
+_WIDE = 88
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How a file is read, where that is not recognised: as for `Locations`."""
+
+    crs: str
+    lat: str | Sequence[str]
+    lon: str | Sequence[str]
+    geometry: str
+    delimiter: str
+    decimal: str
+    encoding: str
+    names: str
+    layer: str
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """What the data is, and who and what is protected: the arguments of `Locations`."""
+
+    person: str | None = None
+    protect: str | None = None
+    times: str | Sequence[str] | None = None
+    thin: str | None = None
+    area: str | None = None
+    outside: Outside = "refuse"
+    missing: Missing = "refuse"
+    where: str | None = None
+    pseudonyms: bool | str = False
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+
+    def locations(
+        self,
+        path: Path,
+        *,
+        sign: SigningKey | None = None,
+        progress: Progress | None = None,
+        confirm: Callable[[Sequence[Concern]], None] | None = None,
+    ) -> Locations:
+        """Return the locations of a file."""
+        from geoveil.locations import Locations
+
+        return Locations(
+            path,
+            person=self.person,
+            protect=self.protect,
+            times=self.times,
+            thin=self.thin,
+            area=self.area,
+            outside=self.outside,
+            missing=self.missing,
+            where=self.where,
+            pseudonyms=self.pseudonyms,
+            sign=sign,
+            progress=progress,
+            confirm=confirm,
+            **self.reading,
+        )
+
+    @property
+    def of_true_rows(self) -> FileSettings:
+        """The settings with which the true rows of the file that have a location are read, for their owner."""
+        return FileSettings(missing="drop", where=self.where, reading=self.reading)
+
+    def open(self, path: Path) -> LocationFile:
+        """Open a file, and read its columns."""
+        from geoveil.geo.formats import open_locations
+
+        return open_locations(path, **self.reading)
+
+    def rehearse(self, file: LocationFile, guarantee: Guarantee, *, timed: bool = False) -> FilePoints:
+        """Take the steps of a release up to its charge, so that every file that it would refuse is refused now."""
+        from geoveil.answering.preparation import rehearse
+
+        return rehearse(
+            file,
+            guarantee=guarantee,
+            person=self.person,
+            times=self.times,
+            thin=self.thin,
+            area=self.area,
+            outside=self.outside,
+            missing=self.missing,
+            where=self.where,
+            timed=timed,
+        )
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """The options of questions; each question takes some of them. A place is a latitude and a longitude."""
+
+    keep: tuple[str, ...] = ()
+    method: Method = "best"
+    motion: str | None = None
+    at: tuple[float, float] | None = None
+    k: int | None = None
+    radius: float | None = None
+    locations: float | None = None
+    cell: float | None = None
+    regions: Path | None = None
+    name: str | None = None
+    trip: str | None = None
+    every: str | None = None
+    cap: float | None = None
+    bandwidth: float | None = None
+    together: bool = False
+
+
+@dataclass(frozen=True)
+class FileRequest:
+    """A question about a file, with all that was decided.
+
+    Parameters
+    ----------
+    question : str
+        The question, by its name in Python, or "summary".
+    path, name : Path and str
+        The file, and its name as its owner knows it.
+    settings : FileSettings
+        What the data is, and who and what is protected.
+    budget : Budget
+        The budget.
+    options : QuestionOptions
+        The options of the question.
+    account : ChargedAccounts
+        Who is charged.
+    target : str
+        The name of the released file, or of the folder of a summary.
+    sign : str
+        The path of the private key that signs certificates; empty if none does.
+    key : SigningKey, optional
+        This key.
+    with_truth : bool
+        Whether a report with the true locations is written as well, for their owner alone.
+    named : bool
+        Whether the path identifies the file for the record of releases; that of a pipe does not.
+    recorded : bool
+        Whether the release is recorded; that of made-up data is not.
+    """
+
+    question: str
+    path: Path
+    name: str
+    settings: FileSettings
+    budget: Budget
+    options: QuestionOptions = QuestionOptions()
+    account: ChargedAccounts = field(default_factory=ChargedAccounts)
+    target: str = ""
+    sign: str = ""
+    key: SigningKey | None = None
+    with_truth: bool = False
+    named: bool = True
+    recorded: bool = True
+    opened: LocationFile | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def crowd(self) -> bool:
+        """Whether one answer is about a crowd."""
+        return self.question in CROWD
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the whole file is read into memory, so that prices for other units can be computed."""
+        return (not self.crowd and self.question != "points") or self.options.trip is not None
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the answer."""
+        together = self.crowd or self.options.together
+        return self.budget.protecting(self.settings.protect, crowd=together and self.settings.person is not None)
+
+    @cached_property
+    def file(self) -> LocationFile:
+        """The file, opened."""
+        return self.settings.open(self.path) if self.opened is None else self.opened
+
+    @property
+    def trips(self) -> bool:
+        """Whether each row has an origin and a destination."""
+        return self.file.points_in_a_row == 2
+
+    @property
+    def time(self) -> str:
+        """The column of times, for smoothing."""
+        return smoothing_times(self.file, next(iter(as_tuple(self.settings.times)), None))
+
+    @cached_property
+    def regions(self) -> geopandas.GeoSeries:
+        """The public regions, by their names."""
+        from geoveil.geo.region_files import read_regions
+
+        path, name = self.options.regions, self.options.name
+        if path is None:
+            raise GeoveilError("No file of public regions is chosen yet.", Message("Choose {regions}."))
+        frame = read_regions(path)
+        if name is None:
+            return frame.geometry.rename_axis("region")
+        if name not in frame:
+            others = ", ".join(column for column in frame if column != frame.geometry.name)
+            raise GeoveilError(f"{path.name}: there is no column {name!r}.", f"The columns are {others}.")
+        return frame.set_index(name).geometry
+
+    def written(self, target: Path) -> list[Path]:
+        """Return the files of a release, without their certificates."""
+        return [target / summary_file(name) for name in SUMMARY] if self.question == "summary" else [target]
+
+    # What is refused and foreseen ----------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse a question that cannot be answered, before the data is used."""
+        _ = self.guarantee
+        if self.options.regions is not None or self.question == "counts":
+            _ = self.regions
+        if self.question == "flows" and self.options.trip is None and not self.trips:
+            problem = "Flows need to know which points are one trip."
+            remedy = Message("Choose {trip}, or a file whose rows have both ends of a trip.")
+            raise GeoveilError(problem, remedy)
+        if self.options.motion is not None:
+            if self.guarantee.symbol != "rho":
+                problem = "Tracks that are released under ε cannot be smoothed."
+                raise GeoveilError(problem, Message("Choose {hide} or {rho}, or no smoothing."))
+            _ = self.time
+
+    def earlier(self) -> Message | None:
+        """Return a warning that earlier releases of the file add up with this one; a ledger keeps account itself."""
+        from geoveil.requests.release_record import ReleaseRecord, adds_up
+
+        record = ReleaseRecord.of_user()
+        if record is None or self.account.place or not self.recorded:
+            return None
+        found = record.earlier(self.path, named=self.named)
+        return adds_up(self.name, found, self.guarantee) if found else None
+
+    # What is run ---------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        target: Path | None,
+        ledger: Ledger | None,
+        progress: Progress,
+        *,
+        confirm: Callable[[Sequence[Concern]], None] | None = None,
+        overwrite: bool = False,
+    ) -> list[Release]:
+        """Charge, draw and write the release; return the answers.
+
+        Parameters
+        ----------
+        target : Path, optional
+            The released file; of a summary, a new folder. Points need one.
+        ledger : Ledger, optional
+            The ledger that is charged.
+        progress : callable
+            Called with the share of the work that is done. The work stops if it raises an exception.
+        confirm : callable, optional
+            Called with the concerns about a release of points, before anything is charged.
+        overwrite : bool
+            Whether an existing file is replaced.
+        """
+        if self.options.motion is not None:
+            check_times(self.file, self.time)
+        locations = self.settings.locations(
+            self.path, sign=self.key if self.options.motion is None else None, progress=progress, confirm=confirm
+        )
+        if ledger is not None:
+            account = self.account
+            locations = locations.session(
+                ledger=ledger, subject=account.subject, label=account.label, short=account.short
+            )
+        if self.question == "points":
+            assert target is not None
+            return [self._points(locations, target, overwrite)]
+        releases = self._summary(locations) if self.question == "summary" else [self.ask(locations)]
+        if target is not None:
+            if self.question == "summary":
+                target.mkdir()
+            for release, path in zip(releases, self.written(target), strict=True):
+                release.to_file(path, sign=self.key, overwrite=overwrite)
+        return releases
+
+    def _points(self, locations: Locations, target: Path, overwrite: bool) -> Release:
+        """Write every point; of smoothed tracks, only the smoothed ones."""
+        from geoveil import load
+        from geoveil.geo.formats.workspace import workspace
+
+        motion = self.options.motion
+        rho, epsilon = rho_and_epsilon(self.budget.guarantee)
+        with ExitStack() as stack:
+            first = target
+            if motion is not None:
+                first = stack.enter_context(workspace(target.absolute().parent)) / target.name
+            release = locations.points(
+                rho=rho,
+                epsilon=epsilon,
+                keep=self.options.keep or None,
+                method=self.options.method,
+                to=first,
+                overwrite=overwrite,
+            )
+            if motion is None:
+                return release
+            tracks = load(first).smooth(motion, times=self.time)
+            tracks.to_file(target, sign=self.key, overwrite=overwrite)
+            return replace(tracks, removed=release.removed)
+
+    def _summary(self, locations: Locations) -> list[Release]:
+        """Ask for center, radius and bounds within one budget: either all of them are charged, or none."""
+        from geoveil.locations import Session
+
+        if isinstance(locations, Session) and self.account.label is None:
+            rho, epsilon = rho_and_epsilon(self.budget.guarantee)
+            locations.cost(rho=rho, epsilon=epsilon)
+        return ask_summary(locations, self.guarantee, together=self.options.together)
+
+    def ask(self, locations: Locations, destinations: geopandas.GeoSeries | None = None) -> Release:
+        """Ask the question of data, or of a session about it."""
+        its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
+        if self.question == "points":
+            return locations.points(rho=rho, epsilon=epsilon, keep=its.keep or None, method=its.method)
+        if self.question == "hull":
+            return locations.hull(rho=rho, epsilon=epsilon, together=its.together)
+        if self.question == "nearest":
+            assert its.k is not None
+            return locations.nearest(
+                self._place, its.k, rho=rho, epsilon=epsilon, locations=its.locations, together=its.together
+            )
+        if self.question == "first_within":
+            assert its.radius is not None
+            return locations.first_within(self._place, its.radius, rho=rho, epsilon=epsilon, together=its.together)
+        counting: Counting = {"every": its.every, "cap": its.cap, "bandwidth": its.bandwidth}
+        if self.question == "counts":
+            return locations.counts(self.regions, rho=rho, epsilon=epsilon, **counting)
+        if self.question == "heatmap":
+            assert its.cell is not None
+            return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting)
+        assert self.question == "flows"
+        between = self.regions if its.cell is None else its.cell
+        return locations.flows(between, rho=rho, epsilon=epsilon, trip=its.trip, destinations=destinations, **counting)
+
+    @property
+    def _place(self) -> geopandas.GeoSeries:
+        assert self.options.at is not None
+        return public_place(self.options.at)
+
+    def record(self) -> None:
+        """Record the release, for later ones of the same file; raises OSError if it cannot be written."""
+        from geoveil.requests.release_record import ReleaseRecord
+
+        record = ReleaseRecord.of_user()
+        if record is not None and self.recorded:
+            record.add(self.path, self.guarantee, named=self.named)
+
+    def layers(self, releases: Sequence[Release], target: Path | None, *, truth: bool = False) -> list[Layer]:
+        """Return the layers that show the answers; the true locations, for their owner alone, are below them."""
+        from geoveil import load
+        from geoveil.geo.coordinate_systems import offline
+        from geoveil.release.as_layers import truth_layer
+
+        shown = [load(target)] if self.question == "points" and target is not None else releases
+        found = [layer for release in shown for layer in release.layers()]
+        if truth:
+            with offline():
+                found.insert(0, truth_layer(self.true_rows(), shown[0]))
+        return found
+
+    def true_rows(self) -> geopandas.GeoDataFrame:
+        """Read the true rows of the file that have a location, for their owner."""
+        return self.settings.of_true_rows.locations(self.path).frame()
+
+    def report(
+        self,
+        title: str,
+        releases: Sequence[Release],
+        layers: Sequence[Layer],
+        balances: Sequence[Balance],
+        *,
+        basemap: str | None = None,
+        width: float | None = None,
+    ) -> Report:
+        """Return the report of the answers, with the layers of its map."""
+        from geoveil.report import Report
+
+        several = len(releases) > 1
+        whole, different, remarks = combined(releases, self.guarantee) if several else (releases[0], {}, ())
+        certificate = whole.certificate() | different
+        drawn, paid = tuple(layers), tuple(balances)
+        return Report(title, drawn, whole.facts(), certificate, paid, remarks, basemap=basemap, width=width)
+
+    # The same, to be copied ----------------------------------------------------------------------------------------
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the address of the ledger holds a password, which commands do not state."""
+        return self._ledger != self.account.place
+
+    @property
+    def _ledger(self) -> str:
+        from geoveil.budget.stores import without_password
+
+        return without_password(self.account.place)
+
+    def command(self) -> str:
+        """Return the request as a command."""
+        words = ["geoveil", _COMMANDS.get(self.question, self.question), _path(self.name), "-o", self.target]
+        own = {"sign": self.sign or None, "ledger": self._ledger or None, "subject": self.account.subject}
+        kept = [name for name in self.options.keep if name not in as_tuple(self.settings.times)]
+        stated = {**_stated(self.options), **_stated(self.settings), **own, "keep": tuple(kept)}
+        for name, value in stated.items():
+            option = SETTINGS[name].option
+            for each in value if isinstance(value, tuple) and name != "at" else (value,):
+                if each is None:
+                    continue
+                words.append(option if each is True else _option(option, each))
+        words.append(_option(*self.budget.option))
+        words += ["--report", TRUE_REPORT, "--with-truth"] if self.with_truth else []
+        return " ".join(words)
+
+    def python(self) -> str:
+        """Return the request as Python code."""
+        question, its, target = self.question, self.options, self.target
+        lines = ["import geopandas"] if its.regions is not None or its.at is not None else []
+        lines += ["import pathlib", ""] if question == "summary" else []
+        lines += ["import geoveil as gv", ""]
+        account = {"ledger": "ledger"} if self.account.place else {}
+        if account:
+            lines += [f"# {PASSWORD}"] if self.has_password else []
+            lines.append(f"ledger = gv.Ledger({self._ledger!r})")
+            account |= {"subject": repr(self.account.subject)} if self.account.subject is not None else {}
+        if its.regions is not None:
+            named = '.rename_axis("region")' if its.name is None else ""
+            index = "" if its.name is None else f".set_index({its.name!r})"
+            lines.append(f"regions = geopandas.read_file({its.regions.name!r}){index}.geometry{named}")
+        data = {name: _code(value) for name, value in _stated(self.settings).items()}
+        lines += _call("trips = gv.Locations", [repr(self.name)], data | self._signed)
+        name, value = self.budget.argument
+        budget = {name: repr(value)}
+        lines += self._python_summary(budget | account) if question == "summary" else []
+        lines += self._python_answer(budget, account) if question != "summary" else []
+        if self.with_truth:
+            truth = {name: _code(value) for name, value in _stated(self.settings.of_true_rows).items()}
+            drawn = f"gv.load({target!r})" if question == "points" else "release"
+            lines += _call("truth = gv.Locations", [repr(self.name)], truth, ".frame()")
+            lines += _call(f"{drawn}.report", [repr(TRUE_REPORT)], {"truth": "truth"})
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _signed(self) -> dict[str, str]:
+        return {"sign": repr(self.sign)} if self.sign else {}
+
+    def _python_answer(self, budget: dict[str, str], account: dict[str, str]) -> list[str]:
+        its, target, lines = self.options, self.target, []
+        if its.at is not None:
+            lines.append(f"place = geopandas.GeoSeries.from_xy([{its.at[1]}], [{its.at[0]}], crs=4326)")
+        lines += _call("session = trips.session", [], account) if account else []
+        # Values that have a name of their own in the code.
+        named = {"at": "place", "regions": "regions"}
+        own = {name: named.get(name) or _code(value) for name, value in _stated(its).items() if name != "name"}
+        motion = own.pop("motion", None)
+        unnamed = [own.pop(name) for name in _UNNAMED.get(self.question, ()) if name in own]
+        first = target if motion is None else f"noisy{Path(target).suffix}"
+        asked = "session" if account else "trips"
+        lines += _call(f"release = {asked}.{self.question}", unnamed, own | budget | {"to": repr(first)})
+        if motion is not None:
+            lines += _call(f"release = gv.load({first!r}).smooth", [motion], {"times": repr(self.time)})
+            lines += _call("release.to_file", [repr(target)], self._signed)
+        return lines
+
+    def _python_summary(self, total: dict[str, str]) -> list[str]:
+        target = self.target
+        lines = [f"pathlib.Path({target!r}).mkdir()"]
+        lines += _call("with trips.session", [], total, " as session:")
+        lines.append(f"    shares = session.total.split({len(SUMMARY)})")
+        together = ", together=True" if self.options.together else ""
+        for at, name in enumerate(SUMMARY):
+            lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}]{together})")
+            lines += _call("    release.to_file", [repr(f"{target}/{summary_file(name)}")], self._signed)
+        return lines
+
+
+class Counting(TypedDict):
+    """The options that all questions about a crowd share."""
+
+    every: str | None
+    cap: float | None
+    bandwidth: float | None
+
+
+def ask_summary(locations: Locations, guarantee: Guarantee, *, together: bool = False) -> list[Release]:
+    """Ask for center, radius and bounds within one budget.
+
+    Parameters
+    ----------
+    locations : Locations
+        The data, or a session about it.
+    guarantee : CGP or GP
+        The guarantee of the three answers together.
+    together : bool
+        Whether each is about all persons, rather than one for each.
+
+    Examples
+    --------
+    >>> with gv.Locations(np.zeros((9, 2))).session(rho=3e-4) as session:
+    ...     [release.query for release in ask_summary(session, gv.CGP(rho=3e-4))]
+    ['center', 'radius', 'bounds']
+    """
+    questions = (locations.center, locations.radius, locations.bounds)
+    shares = map(rho_and_epsilon, guarantee.split(len(SUMMARY)))
+    return [
+        ask(rho=rho, epsilon=epsilon, together=together) for ask, (rho, epsilon) in zip(questions, shares, strict=True)
+    ]
+
+
+def summary_file(question: str) -> str:
+    """Return the file name of one of the answers; a radius has no location, so its file is a table."""
+    return f"{question}.csv" if question == "radius" else f"{question}.geojson"
+
+
+def combined(releases: Sequence[Release], guarantee: Guarantee) -> tuple[Release, Certificate, tuple[str, ...]]:
+    """Return all answers as one release for a report, the entries of its certificate that differ, and remarks."""
+    from geoveil.facts import Processing
+    from geoveil.wording import error_line
+
+    # Each answer has its own error bound, and none holds for all three.
+    whole = replace(releases[0], guarantee=guarantee, processing=Processing(bounded=False, combined=True))
+    mechanisms = [step for release in releases for step in release.certificate()["mechanism"]]
+    remarks = (f"Error of the {each.query}: {error_line(each.facts(every_error=False))}." for each in releases)
+    return whole, {"query": "center, radius and bounds", "mechanism": mechanisms}, tuple(remarks)
+
+
+def smoothing_times(file: LocationFile, given: str | None) -> str:
+    """Return the column of times for smoothing: the one that is given, or the first that is recognised."""
+    from geoveil.geo.seconds import time_column
+
+    chosen = next(iter(file.time_columns), None) if given is None else time_column(given, file.columns)
+    if chosen is None or chosen not in file.columns:
+        allowed = f"a column of times, one of {list(file.columns)}"
+        raise InvalidParameter("times", chosen, allowed, "Smoothing needs the time of each point.")
+    return chosen
+
+
+def check_times(file: LocationFile, column: str) -> None:
+    """Refuse times that cannot be read, before anything is charged; times are public."""
+    import pyarrow as pa
+
+    from geoveil.geo.seconds import seconds_of
+
+    times = pa.concat_tables(batch.columns for batch in file.batches([column])).to_pandas(ignore_metadata=True)
+    seconds_of(times[column], column)
+
+
+def as_tuple(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of columns, given as one or several."""
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())
+
+
+def public_place(at: tuple[float, float]) -> geopandas.GeoSeries:
+    """Return a latitude and a longitude as an argument of a question."""
+    import geopandas
+
+    return geopandas.GeoSeries.from_xy([at[1]], [at[0]], crs=4326)
+
+
+def _stated(record: FileSettings | QuestionOptions) -> dict[str, object]:
+    """Return the settings whose values are not the default, by their names."""
+    reading = record.reading if isinstance(record, FileSettings) else {}
+    found = {each.name: (getattr(record, each.name), each.default) for each in fields(record)}
+    return {
+        name: value for name, (value, default) in found.items() if value != default and name != "reading"
+    } | reading
+
+
+def _option(name: str, value: object) -> str:
+    """Return an option with its value, quoted for a shell."""
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
+    if isinstance(value, Path):
+        return f"{name} {_path(value.name)}"
+    text = shlex.quote(f"{value:g}m" if name == "--cell" and isinstance(value, float) else str(value))
+    # A value that begins with a dash must not be read as an option.
+    return f"{name}={text}" if text.startswith("-") or name == "--at" else f"{name} {text}"
+
+
+def _path(name: str) -> str:
+    """Return the path of a file, quoted for a shell; a leading dash must not be read as an option."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
+
+
+def _code(value: object) -> str:
+    return repr([*value] if isinstance(value, tuple) else value)
+
+
+def _call(head: str, unnamed: Sequence[str], named: dict[str, str], tail: str = "") -> list[str]:
+    """Return the lines of a call that begins with `head`; in a long call, each argument has its own line.
+
+    Examples
+    --------
+    >>> _call("x = f", ["1"], {"rho": "2"})
+    ['x = f(1, rho=2)']
+    """
+    arguments = [*unnamed, *(f"{name}={text}" for name, text in named.items())]
+    line = f"{head}({', '.join(arguments)}){tail}"
+    if len(line) <= _WIDE:
+        return [line]
+    indent = " " * (len(head) - len(head.lstrip()))
+    return [f"{head}(", *(f"{indent}    {argument}," for argument in arguments), f"{indent}){tail}"]
