@@ -145,7 +145,7 @@ class FileQuestion:
             if request.question != "points" and request.guarantee.metric.stretch is None:
                 raise click.UsageError("--time goes with --thin, or with a length of time as --protect.")
 
-    def answer(self, show: Callable[[Answered], None]) -> None:
+    def answer(self, show: Callable[[ShownAnswer], None]) -> None:
         """Ask the question within its budget, write and draw the answer, and show it; or show its cost and error."""
         charges = terminal.state().charges
         with incoming(self.source, self.format) as path, charges.opened(self.request.account.place) as ledger:
@@ -177,7 +177,7 @@ class FileQuestion:
                         )
             if report is not None:
                 write_report(self.output, report)
-            show(Answered(request, releases, self.target, self.output))
+            show(ShownAnswer(request, releases, self.target, self.output))
 
     def _endings(self, path: Path) -> Sequence[str]:
         """Return the endings of the files to which the answer can be written; that of a pipe comes first."""
@@ -311,7 +311,7 @@ def question(name: str, own: Sequence[str], shown: Sequence[str], file: Sequence
 
 
 @dataclass(frozen=True)
-class Answered:
+class ShownAnswer:
     """A question that was answered, for those who show the answer."""
 
     request: FileRequest
@@ -389,7 +389,7 @@ def points(asking: FileQuestion, yes: bool) -> None:
     columns are removed unless --keep names them. The released file has the format that its ending names.
     """
 
-    def show(done: Answered) -> None:
+    def show(done: ShownAnswer) -> None:
         (release,), target = done.releases, done.target
         if done.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
@@ -413,7 +413,7 @@ def hull(asking: FileQuestion) -> None:
     The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
     """
 
-    def show(done: Answered) -> None:
+    def show(done: ShownAnswer) -> None:
         if done.target.path is None and not done.output.json:
             # Written without line breaks, so that other programs can read it.
             click.echo(_wkt(done.releases[0]))
@@ -449,7 +449,7 @@ def nearest(asking: FileQuestion) -> None:
     """
     if asking.output.drawn and asking.request.options.locations is None:
         raise click.UsageError("A map draws locations: add --locations, which releases them.")
-    asking.answer(Answered.show_rows)
+    asking.answer(ShownAnswer.show_rows)
 
 
 @command(
@@ -459,7 +459,7 @@ def nearest(asking: FileQuestion) -> None:
 @question("first_within", ("at", "radius", "together", "pseudonyms", "label"), ("dry_run", *PRINTING))
 def within(asking: FileQuestion) -> None:
     """Find the first row within a distance of a public place, if there is one."""
-    asking.answer(Answered.show_rows)
+    asking.answer(ShownAnswer.show_rows)
 
 
 @command(
@@ -478,7 +478,7 @@ def summary(asking: FileQuestion) -> None:
     if asking.request.account.short == "skip":
         raise click.UsageError("--short skip works for a single question, and a summary asks three: leave it out.")
 
-    def show(done: Answered) -> None:
+    def show(done: ShownAnswer) -> None:
         if done.output.json:
             answers = {release.query: value_of(release) for release in done.releases}
             terminal.json({"answers": answers, "certificates": [each.certificate() for each in done.releases]})
@@ -566,7 +566,7 @@ def _ask_crowd(asking: FileQuestion, show: Callable[[CrowdRelease], None]) -> No
     if asking.request.settings.person is None:
         terminal.note("All points are taken as one person's: --person names the column of persons.")
 
-    def shown(done: Answered) -> None:
+    def shown(done: ShownAnswer) -> None:
         release = cast("CrowdRelease", done.releases[0])
         if done.output.json:
             numbers = release.to_frame().drop(columns="geometry", errors="ignore").to_dict("records")

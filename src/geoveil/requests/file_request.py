@@ -339,7 +339,7 @@ class FileRequest:
             release = locations.points(
                 rho=rho,
                 epsilon=epsilon,
-                keep=self.options.keep or None,
+                keep=[*self.options.keep] or None,
                 method=self.options.method,
                 to=first,
                 overwrite=overwrite,
@@ -363,7 +363,7 @@ class FileRequest:
         """Ask the question of data, or of a session about it."""
         its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
         if self.question == "points":
-            return locations.points(rho=rho, epsilon=epsilon, keep=its.keep or None, method=its.method)
+            return locations.points(rho=rho, epsilon=epsilon, keep=[*its.keep] or None, method=its.method)
         if self.question == "hull":
             return locations.hull(rho=rho, epsilon=epsilon, together=its.together)
         if self.question == "nearest":

@@ -539,7 +539,7 @@ def _charged(request: StudioRequest) -> dict[str, object]:
 
     `later` is the number of accounts whose cost is computed when the release is made.
     """
-    from geoveil.budget.prices import unknown_price
+    from geoveil.budget.accounts import unknown_price
     from geoveil.budget.stores import without_password
     from geoveil.requests.accounts import foresee_charges
     from geoveil.studio.releasing import open_ledger
