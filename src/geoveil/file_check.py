@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from geoveil.answering.counted_rows import CountedRows
 from geoveil.answering.preparation import rehearse
 from geoveil.errors import GeoveilError, Message
 from geoveil.geo.areas import local
@@ -135,7 +136,7 @@ class CheckedFile:
         file = open_locations(self.path, **how)
         refused = None
         try:
-            formulas = sorted(self._rehearse(file).formulas)
+            formulas = sorted(self._rehearse(file).counted.found.formulas)
         except GeoveilError as problem:
             refused, formulas = problem, []
         stopped = False
@@ -159,19 +160,19 @@ class CheckedFile:
         if refused is not None and not stopped:
             yield Finding("stop", refused)
 
-    def _rehearse(self, file: LocationFile) -> Any:
+    def _rehearse(self, file: LocationFile) -> CountedRows:
         """Run a release up to its charge, and read the times of points if possible."""
         asked = {"guarantee": self.guarantee, "by": self.person, **self.counting, **self.area, **self.reading}
         timed = self.counting.get("times") or len(file.time_columns) == file.points_in_a_row
         # If the file seems to have several persons and none are named, the points of each person cannot be counted.
         if timed and (self.person is not None or not file.recognised.persons):
             try:
-                inquiry = rehearse(self.path, **asked, timed=True)
+                counted = rehearse(self.path, **asked, timed=True)
             except GeoveilError:
                 # The release itself may need no times.
                 return rehearse(self.path, **asked)
-            self.typical = typical_person(inquiry)
-            return inquiry
+            self.typical = typical_person(counted)
+            return counted
         return rehearse(self.path, **asked)
 
 

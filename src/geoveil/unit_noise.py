@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from geoveil.answering.counted_rows import CountedRows
 from geoveil.geo import AreaLike
 from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
@@ -104,25 +105,28 @@ class TypicalPerson:
         return found
 
 
-def typical_person(inquiry: Any) -> TypicalPerson | None:
+def typical_person(rows: CountedRows) -> TypicalPerson | None:
     """Return the typical person of a file; None if that person has one point.
 
     Parameters
     ----------
-    inquiry : FilePoints
-        A release up to its charge, with the times of its points.
+    rows : CountedRows
+        The rows of a file, counted with the times of its points.
     """
-    sizes = inquiry.people.sizes
+    sizes, timed = rows.people.sizes, rows.counted.timed
+    assert timed is not None
     typical = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
-    mine = inquiry.timed.points.of(typical)
-    n = len(mine.times)
+    mine = timed.facts.chosen(timed.points & (timed.facts.persons == typical))
+    n = len(mine)
     if n < 2:
         return None
     step, rest = "", mine
     for each in _STEPS:
-        rest = mine.thinned(as_duration("thin", each))
-        if 2 * len(rest.times) <= n:
+        rest = mine.chosen(mine.kept_of_thinned(as_duration("thin", each)))
+        if 2 * len(rest) <= n:
             step = each
             break
-    largest, fewer = ({name: points.largest(as_metric(name)) for name in COMPARED} for points in (mine, rest))
-    return TypicalPerson(n, len(sizes) == 1, largest, step, len(rest.times), fewer, inquiry.plane.area)
+    largest, fewer = (
+        {name: int(points.unit_sizes(as_metric(name)).max()) for name in COMPARED} for points in (mine, rest)
+    )
+    return TypicalPerson(n, len(sizes) == 1, largest, step, len(rest), fewer, rows.plane.area)

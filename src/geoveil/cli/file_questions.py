@@ -136,18 +136,21 @@ class FileQuestion:
         )
         return found if ledger is None else found.session(**self.budget.keywords, **self.account.keywords(ledger))
 
-    def foreseen(self, path: Path) -> Foreseen:
-        """Count the points of the file, and refuse what a release would refuse; nothing is charged."""
+    def foreseen(self, path: Path, *, released: bool = False) -> Foreseen:
+        """Count the points of the file, and refuse what a release would refuse; nothing is charged.
+
+        Columns are looked at only if some are `released`.
+        """
         from geoveil.answering.preparation import rehearse
 
         metric = self.guarantee.metric
         how = {**self.protection.counting, **self.area, **self.reading_options}
         with terminal.waiting("Counting"):
-            counted = rehearse(path, guarantee=self.guarantee, by=self.person, **how)
+            counted = rehearse(path, guarantee=self.guarantee, by=self.person, released=released, **how)
         sizes: list[int] = counted.people.sizes.tolist()
         largest = sizes if metric.persons and metric.stretch is None else None
-        if counted.largest is not None:
-            largest = counted.largest.tolist()
+        if counted.counted.largest is not None:
+            largest = counted.counted.largest.tolist()
         if self.together:
             sizes, largest = [sum(sizes)], None if largest is None else [max(largest)]
         names = counted.people.names

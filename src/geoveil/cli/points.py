@@ -148,7 +148,7 @@ def _confirm(asking: FileQuestion, path: Path, yes: bool, concerns: Sequence[Con
 
 
 def _show_plan(asking: FileQuestion, path: Path, ledger: Ledger | None, method: str) -> None:
-    foreseen = asking.foreseen(path)
+    foreseen = asking.foreseen(path, released=True)
     told, lines = cost_and_error("points", foreseen, asking.guarantee, ledger, asking.account, method=method)
     sizes, persons = foreseen.sizes, foreseen.persons
     if asking.output.json:

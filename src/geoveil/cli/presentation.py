@@ -123,15 +123,13 @@ def cost_and_error(
         "error_95": {"smallest": min(errors), "largest": max(errors)},
     }
     if ledger is not None:
-        balance, line = _balance_left(name, ledger, account.names(foreseen.persons), guarantee)
+        balance, line = _balance_left(ledger, account.names(foreseen.persons), guarantee)
         told |= balance
         lines.append(("ledger", line))
     return told, lines
 
 
-def _balance_left(
-    question: str, ledger: Ledger, names: Sequence[str], guarantee: Guarantee
-) -> tuple[dict[str, Any], str]:
+def _balance_left(ledger: Ledger, names: Sequence[str], guarantee: Guarantee) -> tuple[dict[str, Any], str]:
     """Return the budget that is left in the accounts that would be charged, as data and as a line."""
     from geoveil.privacy import exact
 
@@ -148,8 +146,7 @@ def _balance_left(
     unknown = [name for name, price in prices.items() if price is None]
     if unknown:
         protects = protected(accounts[unknown[0]].metric)
-        priced = "a file for a smaller unit is refused" if question == "points" else "the release computes its cost"
-        line += f"; it is for {protects}, and {priced}"
+        line += f"; it is for {protects}, and the release computes its cost"
     return {"remaining": least, "too_little": short}, line
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -36,8 +36,10 @@ from geoveil._types import Path as PathLike
 from geoveil.answering import crowd_requests, requests
 from geoveil.answering.charging import Charger, NoCharger
 from geoveil.answering.crowd import Every
+from geoveil.answering.pipeline import OutputFile
 from geoveil.answering.preparation import Concern
-from geoveil.answering.rows import Asked, MakeQuestion, Reading, Rows, Settings, Trips
+from geoveil.answering.rows import Asked, MakeQuestion, Rows, Trips
+from geoveil.answering.settings import Reading, Settings
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.cards import Card
@@ -270,6 +272,7 @@ class Locations(Card):
         label: str | None = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Find the k points nearest to a public place.
@@ -283,7 +286,7 @@ class Locations(Card):
             The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
         k : int
             The number of neighbours.
-        hide, rho, epsilon, to, key : optional
+        hide, rho, epsilon, to, overwrite, key : optional
             As for `points`.
         locations : float, optional
             The share of the budget that releases the places of the neighbours, as the release's `coords`.
@@ -307,7 +310,7 @@ class Locations(Card):
         (1, 83)
         """
         make = partial(requests.nearest, p=p, k=k, locations=locations)
-        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, key=key)
+        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, overwrite=overwrite, key=key)
 
     @steady()
     def first_within(
@@ -321,6 +324,7 @@ class Locations(Card):
         label: str | None = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Find the first point, in the order of the data, within a radius of a public place.
@@ -331,7 +335,7 @@ class Locations(Card):
             The place, as for `nearest`.
         radius : float
             The radius in metres.
-        hide, rho, epsilon, label, together, to, key : optional
+        hide, rho, epsilon, label, together, to, overwrite, key : optional
             As for `nearest`.
 
         Returns
@@ -347,7 +351,9 @@ class Locations(Card):
         328
         """
         make = partial(requests.first_within, p=p, radius=radius)
-        return self._answer(make, hide, rho, epsilon, together, label=label, ordered=True, to=to, key=key)
+        return self._answer(
+            make, hide, rho, epsilon, together, label=label, ordered=True, to=to, overwrite=overwrite, key=key
+        )
 
     @steady()
     def distance(
@@ -360,6 +366,7 @@ class Locations(Card):
         fn_error: float | None = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -369,7 +376,7 @@ class Locations(Card):
         ----------
         p : array or shapely geometry
             The place, line or area, in the coordinate system of the data; or a GeoSeries of one in any system.
-        hide, rho, epsilon, to, method, key : optional
+        hide, rho, epsilon, to, overwrite, method, key : optional
             As for `points`.
         fn_error : float, optional
             The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
@@ -391,7 +398,7 @@ class Locations(Card):
         True
         """
         make = partial(requests.distance, p=p, fn_error=fn_error, method=method)
-        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+        return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     @steady()
     def hull(
@@ -404,6 +411,7 @@ class Locations(Card):
         extent: float = EXTENT,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Release the convex hull of the points, in two or more dimensions.
@@ -412,7 +420,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, to, key : optional
+        hide, rho, epsilon, to, overwrite, key : optional
             As for `points`.
         k : int or "optimal"
             The number of directions, which is even; "optimal" minimises the error bound.
@@ -435,7 +443,7 @@ class Locations(Card):
         'Polygon'
         """
         make = partial(requests.hull, k=k, extent=extent)
-        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+        return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     @steady()
     def answer(
@@ -499,6 +507,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -506,7 +515,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, to, method, key : optional
+        hide, rho, epsilon, to, overwrite, method, key : optional
             As for `points`.
         together : bool
             As for `nearest`.
@@ -521,7 +530,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).center(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("center", hide, rho, epsilon, together, to, method, key)
+        return self._summary("center", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def mean(
         self,
@@ -531,6 +540,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -538,7 +548,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -551,7 +561,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).mean(rho=1e-4).error())
         173
         """
-        return self._summary("mean", hide, rho, epsilon, together, to, method, key)
+        return self._summary("mean", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def median(
         self,
@@ -561,6 +571,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -568,7 +579,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -585,7 +596,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).median(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("median", hide, rho, epsilon, together, to, method, key)
+        return self._summary("median", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def bounds(
         self,
@@ -595,6 +606,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -602,7 +614,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -617,7 +629,7 @@ class Locations(Card):
         >>> bool(-123 < west < east < -122)
         True
         """
-        return self._summary("bounds", hide, rho, epsilon, together, to, method, key)
+        return self._summary("bounds", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def radius(
         self,
@@ -627,6 +639,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -634,7 +647,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -648,7 +661,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius(rho=1e-4).error())
         139
         """
-        return self._summary("radius", hide, rho, epsilon, together, to, method, key)
+        return self._summary("radius", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def radius_of_gyration(
         self,
@@ -658,6 +671,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -665,7 +679,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -678,7 +692,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius_of_gyration(rho=1e-4).error())
         139
         """
-        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, method, key)
+        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, overwrite, method, key)
 
     def diameter(
         self,
@@ -688,6 +702,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -695,7 +710,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, to, overwrite, method, key : optional
             As for `center`.
 
         Returns
@@ -708,7 +723,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).diameter(rho=1e-4).error())
         277
         """
-        return self._summary("diameter", hide, rho, epsilon, together, to, method, key)
+        return self._summary("diameter", hide, rho, epsilon, together, to, overwrite, method, key)
 
     @steady()
     def heatmap(
@@ -722,6 +737,7 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -735,7 +751,7 @@ class Locations(Card):
         cell : float or Grid
             The side of a cell in metres, for a grid of the whole area; or the cells, chosen from public knowledge, in
             the coordinate system of the data if that is a plane, else in metres of the area's plane.
-        hide, rho, epsilon, to, method, key : optional
+        hide, rho, epsilon, to, overwrite, method, key : optional
             As for `points`.
         cap : float, optional
             Count visits, and at most this many of each person: a person with more is scaled down. By default each
@@ -775,7 +791,7 @@ class Locations(Card):
         True
         """
         make = partial(crowd_requests.heatmap, cell, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
         return self._rows.crowd(make, asked, timed=every is not None)
 
     @steady()
@@ -790,6 +806,7 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -799,7 +816,7 @@ class Locations(Card):
         ----------
         regions : GeoDataFrame, GeoSeries or list of polygons
             The regions, which are public. They may overlap, which needs more noise.
-        hide, rho, epsilon, cap, every, to, method, key : optional
+        hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
             As for `heatmap`.
         bandwidth : float, optional
             As for `heatmap`; by default it follows from the budget, the number of persons, and the number and size of
@@ -821,7 +838,7 @@ class Locations(Card):
         [500.0, 1500.0]
         """
         make = partial(crowd_requests.counts, regions, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
         return self._rows.crowd(make, asked, timed=every is not None)
 
     @steady()
@@ -832,30 +849,29 @@ class Locations(Card):
         hide: Hide = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        destinations: LocationsLike | None = None,
-        trip: Labels = None,
+        trip: Labels | Locations = None,
         cap: float | None = None,
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
+        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
         """Release how many persons are expected to go from one cell or region to another.
 
-        Rows have an origin and a destination each; or the locations are origins, and `destinations` are given; or
-        they are all points of trips, which `trip` names.
+        Rows have an origin and a destination each; or they are points of trips, which `trip` names; or the locations
+        are origins, and `trip` are the destinations.
 
         Parameters
         ----------
         between : float, Grid, GeoDataFrame, GeoSeries or list of polygons
             The cells between which trips are counted, as for `heatmap`; or public regions, as for `counts`.
-        hide, rho, epsilon, cap, every, to, method, key : optional
+        hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
             As for `heatmap`.
-        destinations : array, table, GeoSeries or GeoDataFrame, optional
-            The destinations, in the order of the origins.
-        trip : str or array of labels, optional
-            The trip of each point: its first and its last point, in order of time, are origin and destination.
+        trip : str, array of labels, or Locations, optional
+            The trip of each point: its first and its last point, in order of time, are origin and destination. Or the
+            destinations, in the order of the origins, as locations in memory in the same area.
         bandwidth : float, optional
             As for `heatmap`; by default it follows from the size of cells or regions.
 
@@ -871,14 +887,17 @@ class Locations(Card):
         >>> origins = rng.normal(500, 100, size=(1000, 2))
         >>> grid = gv.Grid((0, 0, 4000, 1000), cell=1000)
         >>> trips = gv.Locations(origins, person=np.arange(1000), rng=rng)
-        >>> largest = trips.flows(grid, destinations=origins + [2000, 0], rho=1e-4).to_frame().iloc[0]
+        >>> ends = gv.Locations(origins + [2000, 0])
+        >>> largest = trips.flows(grid, trip=ends, rho=1e-4).to_frame().iloc[0]
         >>> int(largest.origin), int(largest.destination), bool(largest.persons > 150)
         (0, 2, True)
         """
-        self._check_named(destinations, key)
+        self._check_named(trip, key)
         make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
-        return self._rows.crowd(make, asked, timed=every is not None, trips=Trips(destinations, trip))
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
+        return self._rows.crowd(
+            make, asked, timed=every is not None, trips=Trips(trip._rows if isinstance(trip, Locations) else trip)
+        )
 
     @steady()
     def session(
@@ -958,33 +977,20 @@ class Locations(Card):
         epsilon: Epsilon,
         together: bool,
         to: PathLike | None,
+        overwrite: bool,
         method: Method,
         key: str | None,
     ) -> Release:
         """Answer a question that has no parameters of its own."""
         with steady():
             make = partial(requests.summary, name=name, method=method)
-            return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
+            return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     def _answer(
-        self,
-        make: MakeQuestion,
-        hide: Hide,
-        rho: Rho,
-        epsilon: Epsilon,
-        together: bool,
-        *,
-        label: str | None = None,
-        ordered: bool = False,
-        to: PathLike | None = None,
-        key: str | None = None,
-        metric: Metric | None = None,
+        self, make: MakeQuestion, hide: Hide, rho: Rho, epsilon: Epsilon, together: bool, **how: Any
     ) -> Release:
         """Answer a question about each person, or about all together."""
-        asked = self._asked(
-            hide, rho, epsilon, together=together, label=label, ordered=ordered, to=to, key=key, metric=metric
-        )
-        return self._rows.answer(make, asked)
+        return self._rows.answer(make, self._asked(hide, rho, epsilon, together=together, **how))
 
     def _asked(
         self,
@@ -993,13 +999,11 @@ class Locations(Card):
         epsilon: Epsilon,
         *,
         together: bool = False,
-        keep: Columns = None,
-        label: str | None = None,
-        ordered: bool = False,
         to: PathLike | None = None,
         overwrite: bool = False,
         key: str | None = None,
         metric: Metric | None = None,
+        **how: Any,
     ) -> Asked:
         """Return how a question is asked, with its guarantee."""
         stated = self._metric(together=together) if metric is None else metric
@@ -1009,16 +1013,12 @@ class Locations(Card):
             source=self._source,
             together=together,
             key=key,
-            keep=keep,
-            label=label,
-            ordered=ordered,
             stored=key is not None and self._is_stored(key),
             skips=self._skips,
-            to=to,
-            overwrite=overwrite,
-            sign=self._sign,
+            output=None if to is None else OutputFile(to, overwrite, self._sign),
             progress=self._progress,
             confirm=self._confirm,
+            **how,
         )
 
     def _metric(self, *, together: bool) -> Metric | None:
@@ -1037,7 +1037,7 @@ class Locations(Card):
         remedy = Message("Ask in a session with a ledger: {locations.session}.")
         raise InvalidParameter("key", key, "left out without a ledger", remedy)
 
-    def _check_named(self, destinations: LocationsLike | None, key: str | None) -> None:
+    def _check_named(self, trip: Labels | Locations, key: str | None) -> None:
         """Refuse destinations that a session's name of the data does not cover; there is none outside of a session."""
 
     def _card(self) -> tuple[str, CardRows]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import geopandas
 import numpy as np
 import shapely
 
@@ -82,7 +81,8 @@ def _answers(request: FileRequest, made_up: MadeUp) -> list[Any]:
     if request.question == "flows" and not request.options.get("trip"):
         origins, destinations = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
         locations = request.made_up(frame.set_geometry(origins, crs=frame.crs), rng)
-        return [request.answer(locations, destinations=geopandas.GeoSeries(destinations, crs=frame.crs))]
+        ends = request.made_up(frame.set_geometry(destinations, crs=frame.crs), rng)
+        return [request.answer(locations, trip=ends)]
     releases = request.ask(request.made_up(frame, rng))
     motion = request.motion
     return [release.smooth(motion, times=request.time) if motion else release for release in releases]
