@@ -15,6 +15,7 @@ import geoveil as gv
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask as asked_about
 from geoveil.answering.requests import Question
+from geoveil.answering.settings import Settings
 from geoveil.arithmetic import steady
 from geoveil.geo import enter
 from geoveil.noise import source_of
@@ -127,7 +128,7 @@ def release_of_query(
     **options: Any,
 ) -> gv.Release:
     """Answer a query that no public question makes, such as one of the paper's, along the path of all questions."""
-    data = take_in(enter(x), times=times, timed=guarantee.metric.stretch is not None)
+    data = take_in(enter(x), Settings(times=times), timed=guarantee.metric.stretch is not None)
     return asked_about(data, Question(query, method, options), guarantee, source_of(rng))
 
 

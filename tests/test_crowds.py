@@ -91,7 +91,7 @@ def test_trips_of_a_file_and_of_its_table(tmp_path: Path) -> None:
         origins,
         10_000,
         rng=np.random.default_rng(5),
-        destinations=ends,
+        trip=gv.Locations(ends, area=BAY),
         **{**how, "person": frame.user.to_numpy()},
     )
     assert np.array_equal(apart.noisy, release_of("flows", frame, 10_000, rng=np.random.default_rng(5), **how).noisy)
@@ -126,11 +126,8 @@ def test_a_cap_counts_visits() -> None:
         (lambda x: gv.Locations(x).heatmap(gv.Grid((0, 0, 10, 10), cell=1), every="noon", rho=1e-4), "times"),
         (lambda x: gv.Locations(x).counts([shapely.Point(0, 0)], rho=1e-4), "regions"),
         (lambda x: gv.Locations(x).counts(7, rho=1e-4), "regions"),
-        (lambda x: gv.Locations(x).flows({}, destinations=x, rho=1e-4), "between"),
-        (
-            lambda x: gv.Locations(x).flows(gv.Grid((0, 0, 10, 10), cell=1), destinations=x, trip=[1, 1], rho=1e-4),
-            "trip",
-        ),
+        (lambda x: gv.Locations(x).flows({}, trip=gv.Locations(x), rho=1e-4), "between"),
+        (lambda x: gv.Locations(x).flows(gv.Grid((0, 0, 10, 10), cell=1), trip="trip", rho=1e-4), "trip"),
     ],
 )
 def test_errors_name_the_argument(question: Any, argument: str) -> None:

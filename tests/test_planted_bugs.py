@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from geoveil.answering import crowd_requests, crowd_sources, intake, pipeline
+from geoveil.answering import crowd_requests, crowd_sources, pipeline, point_facts
 from geoveil.answering.crowd import CrowdQuestion
 from geoveil.mechanisms import (
     Draws,
@@ -334,7 +334,7 @@ def trips_without_persons(patch: pytest.MonkeyPatch) -> None:
 
 def only_origins_have_times(patch: pytest.MonkeyPatch) -> None:
     """Stretches of time that are thought to move only the trips that begin in them."""
-    patch.setattr(crowd_sources, "trip_stretch_sizes", lambda first, last, *how: stretch_sizes(first, *how))
+    patch.setattr(point_facts, "trip_stretch_sizes", lambda first, last, *how: stretch_sizes(first, *how))
 
 
 def unit_check() -> None:
@@ -397,7 +397,7 @@ def stretches_of_rows(patch: pytest.MonkeyPatch) -> None:
         even = np.linspace(times.min(), times.max(), len(times)).astype(np.int64)
         return right(even, stretch, persons)
 
-    patch.setattr(intake, "stretch_sizes", sizes)
+    patch.setattr(point_facts, "stretch_sizes", sizes)
 
 
 def stretches_from_a_point(patch: pytest.MonkeyPatch) -> None:
@@ -408,7 +408,7 @@ def stretches_from_a_point(patch: pytest.MonkeyPatch) -> None:
 def short_stretches(patch: pytest.MonkeyPatch) -> None:
     """A unit that loses the last point of each stretch."""
     right = stretches.stretch_sizes
-    patch.setattr(intake, "stretch_sizes", lambda *given: np.maximum(right(*given) - 1, 1))
+    patch.setattr(point_facts, "stretch_sizes", lambda *given: np.maximum(right(*given) - 1, 1))
 
 
 def whole_budget_for_each_point(patch: pytest.MonkeyPatch) -> None:

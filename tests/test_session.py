@@ -648,15 +648,16 @@ def test_a_session_says_what_it_protects() -> None:
     assert session.spent == Decimal("0.0001")
 
 
-def test_destinations_are_read_like_the_points() -> None:
-    """A session reads the destinations of trips with its own columns, and moves those outside the area to its edge."""
+def test_destinations_are_locations() -> None:
+    """Destinations of trips are locations with columns of their own; those outside the area are moved to its edge."""
     area = gv.local(lat=37.77, lon=-122.42, radius=5_000)
     origins = pd.DataFrame({"a": [37.77, 37.78], "b": [-122.42, -122.43], "c": [1.0, 2.0], "d": [3.0, 4.0]})
     ends = origins.assign(a=[37.76, 39.0])
     how: dict[str, Any] = {"lat": "a", "lon": "b", "area": area, "outside": "clamp", "person": np.arange(2)}
-    asked = release_of("flows", origins, 5000, destinations=ends, rho=1e-4, **how)
+    trip = gv.Locations(ends, lat="a", lon="b", area=area, outside="clamp")
+    asked = release_of("flows", origins, 5000, trip=trip, rho=1e-4, **how)
     session = session_of(origins, rho=1e-3, **how)
-    assert session.flows(5000, destinations=ends, rho=1e-4).value.shape == asked.value.shape == (4, 4)
+    assert session.flows(5000, trip=trip, rho=1e-4).value.shape == asked.value.shape == (4, 4)
 
 
 @pytest.mark.parametrize("read", [False, True], ids=["table", "file"])

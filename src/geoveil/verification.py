@@ -164,7 +164,7 @@ def verify(
         A file that `Locations.points` or `Release.to_file` wrote.
     ledger : Ledger, optional
         The ledger in which it must have been charged; its whole history is verified as well. It knows the file and the
-        certificate that `Locations.points` wrote. Of an answer that was written into a file later it knows neither:
+        certificate that a question wrote with `to=`. Of an answer that was written into a file later it knows neither:
         then the outcome is "open".
     key : PublicKey, or path of a public key, optional
         The key that must have signed the certificate. Without it, keys that the user trusts are tried.
@@ -289,12 +289,12 @@ def _ledger(account: Certificate, ledger: Ledger | None) -> Check:
     except LedgerTampered as problem:
         return Check("ledger", "fails", f"The ledger does not confirm it: {problem}")
     said = f"Entry {entry['number']} of the ledger charged it; all {entries} entries are intact."
-    if account["processed"]:
+    recorded = Charges.of(ledger).recorded_file(account["id"])
+    if account["processed"] and recorded != account["file"]["sha256"]:
         later = (
             "The file was computed from that release later, and the ledger does not know it: another may be forged."
         )
         return Check("ledger", "open", f"{said} {later}", asked=True)
-    recorded = Charges.of(ledger).recorded_file(account["id"])
     if recorded is None:
         later = "The ledger recorded an answer and no file, so it cannot tell whether this file holds that answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)

@@ -392,7 +392,8 @@ def test_errors_are_asked_for_with_a_probability(by: Any, beta: Any) -> None:
 def test_labels_that_do_not_name_persons_are_refused(by: Any, shown: str) -> None:
     """There is one label for each point, none is missing, and none gives a place away."""
     for name in QUESTIONS:
-        refused(InvalidData, "person", shown, name, X, person=by)
+        kind = InvalidParameter if isinstance(by, str) else InvalidData
+        refused(kind, "person", shown, name, X, person=by)
 
 
 @pytest.mark.parametrize(
@@ -403,13 +404,15 @@ def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
     frame = geopandas.GeoDataFrame(
         {"who": list("aabb"), "gap": ["a", None, "b", "b"]}, geometry=shapely.points(X), crs=27700
     )
+    kind = InvalidParameter if by in ("whom", "geometry") else InvalidData
     for name in QUESTIONS:
-        refused(InvalidData, "person", "person", name, frame, person=by)
+        refused(kind, "person", "person", name, frame, person=by)
 
 
 def test_a_series_has_no_columns_to_name() -> None:
     """A GeoSeries takes labels, not the name of a column."""
-    refused(InvalidData, "person", "'who'", "mean", geopandas.GeoSeries(shapely.points(X), crs=27700), person="who")
+    series = geopandas.GeoSeries(shapely.points(X), crs=27700)
+    refused(InvalidParameter, "person", "'who'", "mean", series, person="who")
 
 
 def test_a_person_with_too_few_points_is_noticed_before_anyone_is_answered() -> None:

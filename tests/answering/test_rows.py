@@ -15,9 +15,12 @@ import pytest
 import shapely
 
 import geoveil as gv
-from geoveil.answering.streaming import FilePoints
+from geoveil.answering import row_rules
+from geoveil.answering.preparation import rehearse
+from geoveil.answering.row_rules import RowRules
+from geoveil.answering.settings import Settings
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
-from geoveil.geo.formats import location_file
+from geoveil.geo.formats import location_file, open_locations
 from tests.command_line import LOCAL
 from tests.questions import release_of, session_of
 
@@ -191,14 +194,14 @@ def test_a_filter_in_one_pass_only_is_noticed(tmp_path: Path, monkeypatch: pytes
 
 def test_rows_counted_in_one_pass_only_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug that counts removed rows in the first reading alone is refused."""
-    selected, count = FilePoints.selected, [0]
+    selected, count = RowRules.selected, [0]
 
-    def forgetful(self: FilePoints, batch: Any) -> Any:
+    def forgetful(self: RowRules, batch: Any) -> Any:
         count[0] += 1
         left, removed = selected(self, batch)
         return left, removed if count[0] == 1 else type(removed)()
 
-    monkeypatch.setattr(FilePoints, "selected", forgetful)
+    monkeypatch.setattr(RowRules, "selected", forgetful)
     with pytest.raises(InvalidFile, match="changed"):
         _file(tmp_path, **DROP)
 
@@ -295,3 +298,21 @@ def test_answers_name_rows_of_files(tmp_path: Path) -> None:
         InvalidParameter, match=r"person = 'nobody': must be a column of trips\.csv, one of \['user'\]"
     ):
         gv.Locations(path, area=BAY, person="nobody")
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_texts_are_searched_only_if_they_are_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, released: bool
+) -> None:
+    """A question that releases no column does not read texts or look for places in them."""
+    (tmp_path / "in.csv").write_text("user,lat,lon,time\nann,37.78,-122.41,2026-05-01T08:00:00Z\n")
+    searched: list[Any] = []
+
+    def search(values: Any) -> bool:
+        searched.append(values)
+        return False
+
+    monkeypatch.setattr(row_rules, "shows_places", search)
+    settings = Settings(person="user", area=BAY)
+    rows = rehearse(open_locations(tmp_path / "in.csv"), settings, gv.CGP(rho=1), released=released)
+    assert (len(searched) > 0, len(rows.rules.kept) > 0) == (released, released)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from geoveil.errors import InvalidData
+from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.privacy import kept_of_thinned, stretch_sizes
 from geoveil.spark import task_rows
-from geoveil.spark.frame_columns import TIME
+from geoveil.spark.frame_columns import TIME, check_times
 from geoveil.spark.task_rows import Refusal, TaskFacts, gathered, without_data
 from geoveil.spark.tasks import own_source
 
@@ -58,6 +58,21 @@ def test_rows_of_a_stream_are_thinned_as_the_whole() -> None:
     assert np.array_equal(np.concatenate(kept), whole)
     first = {*zip(persons[whole], times[whole], strict=True)}
     assert ties == sum(row in first for row in zip(persons[~whole], times[~whole], strict=True)) > 0
+
+
+def test_times_of_tasks_are_judged_as_in_memory() -> None:
+    """Times that are all whole hours are refused for units that are not, and numbers that are no times since 1970."""
+    facts, hour = TaskFacts(0), 3_600 * 10**6
+    for times in ([490_000 * hour, 490_005 * hour], [490_011 * hour]):
+        facts.saw(np.array(times), None)
+    assert (facts.span, facts.divisor % hour) == ((490_000 * hour, 490_011 * hour), 0)
+    assert facts.span is not None
+    check_times(facts.span, facts.divisor, None, 2 * hour, "time")
+    with pytest.raises(InvalidParameter, match="whole hours"):
+        check_times(facts.span, facts.divisor, None, hour // 2, "time")
+    check_times(facts.span, facts.divisor, 1, 2 * hour, "time")
+    with pytest.raises(InvalidParameter, match="beyond doubt"):
+        check_times((0, 5 * hour), 1, 1, 2 * hour, "time")
 
 
 def test_small_batches_are_gathered() -> None:

@@ -16,6 +16,7 @@ import geoveil as gv
 from geoveil.answering import requests
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ManyPersons, OnePerson
+from geoveil.answering.settings import Settings
 from geoveil.certificates import schema_problems
 from geoveil.errors import BudgetExceeded, GeoveilError, IncompatibleGuarantees, InvalidFile, InvalidParameter
 from geoveil.geo import enter
@@ -316,7 +317,7 @@ def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
 
 def inquiries(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerson | ManyPersons]:
     """Return every question about the points, of one person or by person."""
-    data = take_in(enter(x), person=by, times=times, timed=guarantee.metric.stretch is not None)
+    data = take_in(enter(x), Settings(person=by, times=times), timed=guarantee.metric.stretch is not None)
     asked = [
         requests.points(data, "best"),
         requests.points(data, "paper"),
@@ -333,7 +334,7 @@ def inquiries(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerso
 def costs(inquiry: OnePerson | ManyPersons, metric: Metric, times: Any) -> float:
     """Return what an inquiry costs the person whom it costs most."""
     if isinstance(inquiry, OnePerson):
-        query = inquiry.query
+        query = inquiry.first
         each = None if query.units is None else query.units.each
         persons = [(query, each, np.arange(query.n))]
     else:
@@ -408,19 +409,19 @@ def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stre
 
 @pytest.mark.parametrize("account", ["inf", "7 days", "1 day", "6 hours", "1"])
 def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_path: Path, account: str) -> None:
-    """What protects any day of a person protects shorter stretches for no more; longer ones have their own price."""
-    path = tmp_path / "in.csv"
-    path.write_text("who,lat,lon,time\na,37.78,-122.41,2026-01-01T00:00:00Z\nb,37.76,-122.45,2026-01-01T00:00:00Z\n")
+    """What protects any day of a person protects shorter stretches for less; longer ones have their own price."""
+    frame = pd.DataFrame({"who": list("aaab"), "lat": 37.78, "lon": [-122.41, -122.42, -122.43, -122.44]})
+    frame["time"] = ["2026-01-01T00:00:00Z", "2026-01-01T12:30:00Z", "2026-01-05T00:00:00Z", "2026-01-01T00:00:00Z"]
+    frame.to_csv(tmp_path / "in.csv", index=False)
     ledger = gv.Ledger(tmp_path / "budget.db")
-    ledger.create("a", "b", rho=CGP(rho=1, metric=account))
+    ledger.create("file/a", "file/b", "table/a", "table/b", rho=CGP(rho=1, metric=account))
     told: Any = {"person": "who", "protect": "1 day", "area": BAY, "rho": 1e-4, "ledger": ledger}
-    if account in ("inf", "7 days"):
-        with pytest.raises(IncompatibleGuarantees, match="not known"):
-            release_of("points", path, to=tmp_path / "out.csv", **told)
-        assert ledger.account("a").spent == 0
-        return
-    release_of("points", path, to=tmp_path / "out.csv", **told)
-    assert ledger.account("a").spent == ledger.account("b").spent == CGP(rho=1e-4).rho
+    release_of("points", tmp_path / "in.csv", to=tmp_path / "out.csv", subject="file", **told)
+    release_of("points", frame, subject="table", **told)
+    # The two points of a day have half of the budget each.
+    charged = {"inf": 2e-4, "7 days": 2e-4, "1 day": 1e-4, "6 hours": 1e-4, "1": 1e-4}[account]
+    for name in ("file/a", "file/b", "table/a", "table/b"):
+        assert float(ledger.account(name).spent) == pytest.approx(charged, rel=1e-6)
 
 
 @pytest.mark.parametrize("crowd", [False, True])

@@ -230,9 +230,9 @@ def test_dry_runs_know_what_accounts_protect(run: Any) -> None:
     assert "it is for all of a person's locations, and the release computes its cost" in words
     asked[0] = "points"
     words = " ".join(run(*asked, "--rho", "1e-3", "--subject", "all", "--protect", "1 day").out.split())
-    assert "a file for a smaller unit is refused" in words
+    assert "the release computes its cost" in words
     released = run(*asked[:4], "-o", "out.csv", *asked[5:], "--rho", "1e-3", "--subject", "all", "--protect", "1 day")
-    assert (released.code, "is not known" in released.err) == (2, True)
+    assert (released.code, "was asked for" in released.err) == (4, True)
 
 
 def test_each_person_of_a_crowd_is_charged(run: Any) -> None:

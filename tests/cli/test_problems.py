@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import geoveil as gv
-from geoveil.answering import streaming
+from geoveil.answering import preparation, streaming
 from tests.command_line import BIN, LOCAL, shell
 from tests.formats import make
 
@@ -146,7 +146,7 @@ def test_the_unexpected_is_one_message_too(run: Any, monkeypatch: pytest.MonkeyP
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(streaming.FilePoints, "count", broken)
+    monkeypatch.setattr(preparation, "count_rows", broken)
     done = run("points", "trips.csv", "-o", "o.csv", *LOCAL, "--rho", "1")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "ZeroDivisionError: oh" in done.err
@@ -173,7 +173,8 @@ def test_ctrl_c_leaves_no_half_file_and_says_what_was_charged(
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(streaming.FilePoints, "draw" if charged else "count", stopped)
+    owner: Any = streaming.FilePoints if charged else preparation
+    monkeypatch.setattr(owner, "draw" if charged else "count_rows", stopped)
     asked = ["points", "trips.csv", "-o", "out.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "4e-4"]
     done = run(*asked)
     assert done.code == 130

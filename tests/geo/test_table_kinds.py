@@ -196,7 +196,7 @@ def test_wrong_names_are_told(kind: str) -> None:
             ask("points", table(kind), **more)
     with pytest.raises(InvalidData, match=r"^x\['mode'\].*numbers"):
         ask("points", table(kind), lat="mode", lon="lon")
-    with pytest.raises(InvalidData, match=r"^person = 'who'.*'user'"):
+    with pytest.raises(InvalidParameter, match=r"^person = 'who'.*'user'"):
         ask("points", table(kind), person="who")
 
 

@@ -48,7 +48,7 @@ def released(name: str, **how: Any) -> Any:
     if name == "counts":
         return release_of("counts", data, districts(), **more)
     ends = data[["lat", "lon"]].iloc[::-1].reset_index(drop=True)
-    return release_of("flows", data, 10_000, destinations=ends, **more)
+    return release_of("flows", data, 10_000, trip=gv.Locations(ends, area=BAY), **more)
 
 
 EVERY = pytest.mark.parametrize("name", ["heatmap", "counts", "flows"])
@@ -66,7 +66,7 @@ def asked(name: str, rng: np.random.Generator) -> Any:
         return release_of("heatmap", X, GRID, epsilon=0.01, bandwidth=500, **how)
     if name == "counts, GP":
         return release_of("counts", X, REGIONS, epsilon=0.01, **how)
-    return release_of("flows", X, GRID, destinations=X + 500, rho=5e-5, **how)
+    return release_of("flows", X, GRID, trip=gv.Locations(X + 500), rho=5e-5, **how)
 
 
 @pytest.mark.deep
@@ -174,7 +174,7 @@ def test_a_map_of_the_whole_area_adds_up_to_the_total() -> None:
 def test_ordinary_differential_privacy_is_that_of_the_theorem() -> None:
     """ρ·s²·1.231 for a map whose kernel has the side of a cell, and no more than the cap squared times that of one."""
     how: dict[str, Any] = {"person": PEOPLE, "rho": 5e-6, "rng": np.random.default_rng(1)}
-    cells = release_of("flows", X, gv.Grid((-4000, -4000, 4000, 4000), cell=2000), destinations=X, **how)
+    cells = release_of("flows", X, gv.Grid((-4000, -4000, 4000, 4000), cell=2000), trip=gv.Locations(X), **how)
     assert cells.zcdp > 0
     one = release_of("heatmap", X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, **how)
     two = release_of("heatmap", X, gv.Grid((-4000, -4000, 4000, 4000), cell=500), bandwidth=1000, cap=2, **how)

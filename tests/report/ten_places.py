@@ -106,7 +106,7 @@ def _flows(reach: float, area: gv.Area, rng: np.random.Generator) -> gv.Release:
     hidden = gv.CGP.hiding(distance=0.03 * reach, chance=0.75)
     grid = gv.Grid((-reach, -reach, reach, reach), cell=reach / 2)
     return gv.Locations(origins, person=np.arange(3000), area=area, outside="clamp", rng=rng).flows(
-        grid, destinations=destinations, rho=hidden.rho
+        grid, trip=gv.Locations(destinations, area=area, outside="clamp"), rho=hidden.rho
     )
 
 

@@ -133,7 +133,7 @@ def test_pseudonyms_decide_the_order_of_rows(spark: Any, tmp_path: Path, monkeyp
     how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "pseudonyms": True}
     release_of("points", frame, to=tmp_path / "days", protect="1 day", **how)
     release_of("center", frame, to=tmp_path / "centers", **how)
-    monkeypatch.setattr("geoveil.spark.frame_points._BROADCAST", 0)
+    monkeypatch.setattr("geoveil.spark.frame_rows._BROADCAST", 0)
     release_of("points", frame, to=tmp_path / "many", **how)
     for name in ("days", "centers", "many"):
         found = [pd.read_parquet(part)["user"] for part in sorted((tmp_path / name).glob("*.parquet"))]

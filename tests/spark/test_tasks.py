@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,11 @@ import geoveil as gv
 from geoveil.answering import requests
 from geoveil.answering.charging import NoCharger
 from geoveil.answering.crowd_sources import CrowdBatch
-from geoveil.answering.preparation import inquiry_of
-from geoveil.answering.rows import Asked, Reading, Settings
+from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.pipeline import OutputFile
+from geoveil.answering.preparation import rules_of
+from geoveil.answering.rows import Asked
+from geoveil.answering.settings import Reading, Settings
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.fingerprints import digest_of_parts
@@ -29,8 +33,9 @@ from geoveil.privacy import promise, protected_metric
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import TIME, FrameColumns
 from geoveil.spark.frame_mean import MeanAdder
-from geoveil.spark.frame_persons import Asking, FramePersons
+from geoveil.spark.frame_persons import Asking, FramePersons, question_of
 from geoveil.spark.frame_points import FramePoints, wait_for_tasks
+from geoveil.spark.frame_rows import FrameCounted, FrameRows
 from geoveil.spark.parquet_parts import ParquetParts
 from geoveil.spark.rows import SparkRows
 from geoveil.spark.task_rows import LARGEST, SIZE, PersonTable, TaskFacts
@@ -60,23 +65,13 @@ def how_asked(guarantee: gv.Guarantee, to: Path, *, source: Any = None, key: str
         guarantee=guarantee,
         charger=lambda labels: NoCharger(),
         source=source_of(None) if source is None else source,
-        together=False,
         key=key,
-        keep=None,
-        label=None,
-        ordered=False,
-        stored=False,
-        skips=False,
-        to=to,
-        overwrite=False,
-        sign=None,
-        progress=lambda share: None,
-        confirm=None,
+        output=OutputFile(to),
     )
 
 
-def asked(table: pa.Table, kind: Any = FramePoints, unit: Any = None, where: str | None = None, **more: Any) -> Any:
-    """Return the inquiry about a table, whose DataFrame is known by its columns alone."""
+def asked(table: pa.Table, unit: Any = None, where: str | None = None, *, keep: Any = None, **more: Any) -> FrameRows:
+    """Return the rows of a table, whose DataFrame is known by its columns alone."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     head = table.drop_columns([TIME])
@@ -98,18 +93,17 @@ def asked(table: pa.Table, kind: Any = FramePoints, unit: Any = None, where: str
         head=head,
     )
     guarantee = promise(None, RHO, None, protected_metric(unit))
-    frame = SimpleNamespace(schema=from_arrow_schema(head.schema))
-    how = (guarantee, "best", "user", AREA)
-    inquiry: Any = inquiry_of(file, file, *how, "refuse", "refuse", where, None, kind, frame=frame, **more)
-    if inquiry.in_order:
-        inquiry.times = ("time",)
-    return inquiry
+    frame: Any = SimpleNamespace(schema=from_arrow_schema(head.schema))
+    settings = Settings(person="user", times="time", area=AREA, where=where)
+    rules = rules_of(file, settings, guarantee, keep=keep, released=not more.get("whole"))
+    if keep is not None:
+        rules = replace(rules, kept=dict.fromkeys(keep, "named"))
+    return FrameRows(rules, FrameCounted(PersonCounts("user")), frame=frame, **more)
 
 
-def counted(inquiry: Any, table: pa.Table) -> tuple[pd.DataFrame, TaskFacts]:
+def counted(rows: FrameRows, table: pa.Table) -> tuple[pd.DataFrame, TaskFacts]:
     """Run the first task on all rows; return its persons and its facts."""
-    names = inquiry._looked_at
-    task = CountTask(inquiry.reader(names), inquiry.file.columns["user"])
+    task = CountTask(rows.reader(rows.looked_at), rows.file.columns["user"])
     found = pa.Table.from_batches(task(iter(table.to_batches()))).to_pandas()
     return found[:-1], TaskFacts.read(found["facts"].iloc[-1])
 
@@ -118,12 +112,12 @@ def test_labels_with_a_collation_or_a_time_zone_are_refused() -> None:
     """Texts that are equal without being the same, and times whose text depends on the session, are no labels."""
     from pyspark.sql import types as T
 
-    inquiry = asked(table_of(trips(10, 2)))
-    inquiry._check_askable()
+    rows = asked(table_of(trips(10, 2)))
+    rows.check_askable()
     for kind, told in ((T.StringType("UTF8_LCASE"), "collate"), (T.TimestampType(), "unix_micros")):
-        inquiry.frame = SimpleNamespace(schema=T.StructType([T.StructField("user", kind)]))
+        frame: Any = SimpleNamespace(schema=T.StructType([T.StructField("user", kind)]))
         with pytest.raises(InvalidParameter, match=told):
-            inquiry._check_askable()
+            replace(rows, frame=frame).check_askable()
 
 
 def test_a_person_who_returns_is_refused() -> None:
@@ -131,15 +125,15 @@ def test_a_person_who_returns_is_refused() -> None:
     data = trips(40, 2)
     data["user"] = np.where(np.arange(40) % 2, "Ann", "ann")
     table = table_of(data)
-    inquiry = asked(table, unit="1 day")
-    _, facts = counted(inquiry, table)
+    rows = asked(table, unit="1 day")
+    _, facts = counted(rows, table)
     assert facts.runs == 40
-    inquiry.people.add(pa.array(["Ann", "ann"]), np.array([20, 20]))
+    rows.people.add(pa.array(["Ann", "ann"]), np.array([20, 20]))
     with pytest.raises(InvalidData, match="40 runs"):
-        inquiry._check_runs([facts])
-    _, facts = counted(inquiry, table_of(data.sort_values(["user", "time"])))
+        rows.check_runs([facts])
+    _, facts = counted(rows, table_of(data.sort_values(["user", "time"])))
     assert facts.runs == 2
-    inquiry._check_runs([facts])
+    rows.check_runs([facts])
 
 
 def test_noise_grows_with_any_number_of_points() -> None:
@@ -170,11 +164,13 @@ def asking(build: str = "summary", label: str | None = None, **options: Any) -> 
     return Asking(partial(getattr(requests, build), **options), entering, "user", None, label, None, 4326)
 
 
-def answers(inquiry: Any, table: pa.Table, persons: PersonTable, folder: Path) -> tuple[pd.DataFrame, TaskFacts]:
+def answers(
+    rows: FrameRows, asking: Asking, table: pa.Table, persons: PersonTable, folder: Path
+) -> tuple[pd.DataFrame, TaskFacts]:
     """Run the second task of a question about persons; return what it wrote, and its facts."""
-    inquiry.destination = Destination.of(folder / "out")
-    inquiry._question = inquiry.asking.make(inquiry.asking.data(inquiry.file.head))
-    task = inquiry.task(inquiry.reader(inquiry.asked_about, SimpleNamespace(value=persons)))
+    known = question_of(asking, rows)
+    inquiry = FramePersons(rows=rows, destination=Destination.of(folder / "out"), asking=asking, known=known)
+    task = inquiry.task(rows.reader(rows.asked_about, SimpleNamespace(value=persons)))
     with inquiry.destination.staged(lambda: False):
         (told,) = task(iter(table.to_batches()))
         (written,) = folder.glob("_out*/*.parquet")
@@ -186,9 +182,8 @@ def test_zero_is_one_person(tmp_path: Path) -> None:
     data = trips(40, 1)
     data["user"] = np.repeat([-2.0, 0.0, -0.0, 0.0], 10)
     table = table_of(data)
-    inquiry = asked(table, FramePersons, asking=asking())
     persons = PersonTable.of(pa.array([-2.0, 0.0]), {SIZE: pa.array([10, 30])})
-    found, facts = answers(inquiry, table, persons, tmp_path)
+    found, facts = answers(asked(table, whole=True), asking(), table, persons, tmp_path)
     assert found["user"].tolist() == [-2.0, 0.0]
     assert (facts.answered, facts.runs) == (2, 2)
 
@@ -238,10 +233,10 @@ def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_times_that_change_between_the_jobs_are_noticed() -> None:
     """Units depend on times, so the two jobs must see the same ones."""
     data = trips(40, 2)
-    inquiry = asked(table_of(data), unit="1 day")
-    _, first = counted(inquiry, table_of(data))
+    rows = asked(table_of(data), unit="1 day")
+    _, first = counted(rows, table_of(data))
     data["time"] += pd.Timedelta("1us")
-    _, second = counted(inquiry, table_of(data))
+    _, second = counted(rows, table_of(data))
     assert first.points == second.points
     assert first.checksum != second.checksum
 
@@ -251,9 +246,7 @@ def test_the_label_of_neighbours_is_looked_at_like_a_kept_column() -> None:
     data = trips(40, 2)
     data["note"] = [f"POINT ({x} {y})" for x, y in zip(data["longitude"], data["latitude"], strict=True)]
     table = table_of(data)
-    inquiry = asked(table, FramePersons, asking=asking("nearest", "note"))
-    inquiry.kept = {"note": "named"}
-    _, facts = counted(inquiry, table)
+    _, facts = counted(asked(table, keep=["note"], whole=True, label="note"), table)
     assert facts.placed == ["note"]
 
 
@@ -263,16 +256,16 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
     """A stream needs normal noise, and the partitions of the first job in the second."""
     rng = np.random.default_rng(1)
     table = table_of(trips(40, 2))
-    inquiry = asked(table)
-    monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (inquiry.frame, inquiry.file))
-    rows = SparkRows(inquiry.frame, Reading(), Settings(person="user", area=AREA))
+    rows = asked(table)
+    monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (rows.frame, rows.file))
+    all_rows = SparkRows(rows.frame, Reading(), Settings(person="user", area=AREA))
     with pytest.raises(InvalidParameter, match="rng"):
-        rows.points("best", how_asked(gv.GP(epsilon=0.01, metric="1"), tmp_path / "out", source=Experiment(rng)))
-    inquiry.destination = Destination.of(tmp_path / "out")
-    inquiry.counted = [TaskFacts(0, points=30), TaskFacts(1, points=10)]
-    inquiry.people.add(pa.array(["u0000", "u0001"]), np.array([20, 20]))
+        all_rows.points("best", how_asked(gv.GP(epsilon=0.01, metric="1"), tmp_path / "out", source=Experiment(rng)))
+    rows.counted.tasks += [TaskFacts(0, points=30), TaskFacts(1, points=10)]
+    rows.people.add(pa.array(["u0000", "u0001"]), np.array([20, 20]))
     found = [TaskFacts(0, points=40, released=40)]
-    monkeypatch.setattr(inquiry, "sized_rows", lambda names: (None, inquiry.reader(names)))
+    monkeypatch.setattr(FrameRows, "sized", lambda own, names: (None, own.reader(names)))
+    inquiry = FramePoints(rows=rows, destination=Destination.of(tmp_path / "out"))
     monkeypatch.setattr("geoveil.spark.frame_points.collected", lambda rows, task: found)
     with pytest.raises(InvalidFile, match="partitions differ"):
         inquiry.draw(Experiment(rng), lambda share: None)
@@ -286,11 +279,11 @@ def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
     digest = digest_of_parts({})
     account = {"file": {"sha256": digest}, "unchanged": [], "beyond_the_map": 3}
     (tmp_path / "out.certificate.json").write_text(json.dumps(account))
-    inquiry = asked(table_of(trips(10, 2)))
-    inquiry.destination = Destination.of(tmp_path / "out")
+    own = asked(table_of(trips(10, 2)))
+    inquiry = FramePoints(rows=own, destination=Destination.of(tmp_path / "out"))
     assert inquiry.unpacked({"sha256": digest}).moved == 3
-    monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (inquiry.frame, inquiry.file))
-    rows = SparkRows(inquiry.frame, Reading(), Settings(person="user", area=AREA, pseudonyms=True))
+    monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (own.frame, own.file))
+    rows = SparkRows(own.frame, Reading(), Settings(person="user", area=AREA, pseudonyms=True))
     asking = how_asked(gv.CGP(rho=RHO), tmp_path / "other", key="may")
     with pytest.raises(InvalidParameter, match="key file"):
         rows.points("best", asking)

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from geoveil.answering.point_rows import ReadRows
+from geoveil.answering.row_rules import ReadRows
 from geoveil.noise import Entropy
 
 __all__ = ["Draws"]

@@ -10,18 +10,17 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Short
-from geoveil.answering.intake import People
 from geoveil.budget import MAYBE_STORED, SPENT, STORED, Charge, Charges, Entry, Ledger, SessionLimit, price_of
 from geoveil.errors import (
     BudgetExceeded,
@@ -49,76 +48,57 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Bill:
-    """The question that a charge pays for, and its price.
-
-    Parameters
-    ----------
-    guarantee : CGP or GP
-        The guarantee of the release.
-    price : CGP or GP
-        The amount that each account is charged: the guarantee, or its equivalent under the account's own metric.
-    query : Query
-        The question about the first person; those about others differ only in the number of points.
-    n : int
-        The number of points of all persons.
-    area : Area, optional
-        The public area of the data.
-    experiment : bool
-        Whether the noise is seeded, so that the release is an experiment.
-    people : People, optional
-        The persons of points in memory.
-    file : str, optional
-        The name of the file that holds the points.
-    by : str, optional
-        The file's column of persons.
-    outside : {"refuse", "clamp", "drop"}
-        What is done about points outside the area.
-    where : str, optional
-        The filter of rows.
-    times : str, optional
-        A digest of the times of points in memory, where they determine the noise.
-    more : mapping
-        Further public facts that tell two questions apart, by name.
-    """
-
-    guarantee: Guarantee
-    price: Guarantee
-    query: Query
-    n: int
-    area: Area | None
-    experiment: bool
-    people: People | None = None
-    file: str | None = None
-    by: str | None = None
-    outside: str = "refuse"
-    where: str | None = None
-    times: str | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
+class Billed(Protocol):
+    """A question about data, as a ledger records it."""
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the release."""
+
+    @property
+    def first(self) -> Query:
+        """The query about the first person; those about others differ only in the number of points."""
+
+    @property
+    def n(self) -> int:
+        """The number of points of all persons, or of trips."""
+
+    @property
+    def area(self) -> Area | None:
+        """The public area of the data."""
+
+    def recorded(self) -> dict[str, object]:
+        """Return the public facts by which the data is told from other data."""
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The question that a charge pays for, and its price."""
+
+    asked: Billed
+    #: The amount that each account is charged: the guarantee, or its equivalent under the account's own metric.
+    price: Guarantee
+    #: Whether the noise is seeded, so that the release is an experiment.
+    experiment: bool
+
+    @property
+    def query(self) -> Query:
+        """The question about the first person."""
+        return self.asked.first
+
+    @property
+    def parameters(self) -> dict[str, object]:
         """The question as the ledger records it."""
+        guarantee, area = self.asked.guarantee, self.asked.area
         return {
             **self.query.parameters(),
-            self.guarantee.symbol: exact.written(self.guarantee.budget),
-            "metric": self.guarantee.metric.name,
-            "points": self.n,
-            "area": None if self.area is None else self.area.certificate(),
+            guarantee.symbol: exact.written(guarantee.budget),
+            "metric": guarantee.metric.name,
+            "points": self.asked.n,
+            "area": None if area is None else area.certificate(),
             "experiment": self.experiment,
-            "outside": self.outside,
-            "where": self.where,
-            **self._data(),
-            **self.more,
+            **self.asked.recorded(),
         }
-
-    def _data(self) -> dict[str, str | None]:
-        """Return the public facts that tell the data of two questions apart."""
-        if self.file is not None:
-            return {"by": self.by, "file": self.file}
-        rows: dict[str, str | None] = {"rows": "" if self.people is None else self.people.digest}
-        return rows if self.times is None else {**rows, "times": self.times}
 
 
 class Receipt:
@@ -128,7 +108,7 @@ class Receipt:
     """
 
     #: The stored answer, if the question was answered before.
-    stored: Any = None
+    stored: dict[str, Any] | None = None
     #: Marks the persons without enough budget, if there are any.
     skipped: NDArray[np.bool_] | None = None
     #: The accounts of these persons.
@@ -358,7 +338,7 @@ class LedgerCharger(SessionCharger):
             return None
         try:
             # The limit is for each person, also where one answer is about many.
-            return self.account.charge(price_of(bill.query.name, bill.guarantee, self.account.total.metric))
+            return self.account.charge(price_of(bill.query.name, bill.asked.guarantee, self.account.total.metric))
         except BudgetExceeded:
             # A stored answer costs nothing.
             if key is None or not Charges.of(self.ledger).is_stored(key):

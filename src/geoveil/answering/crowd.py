@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.charging import Receipt
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, CrowdSource
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
@@ -22,6 +22,8 @@ from geoveil.answering.pipeline import Inquiry
 from geoveil.budget import price_of
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.facts import Processing
+from geoveil.geo import Area
+from geoveil.geo.forms import Floats
 from geoveil.noise import Source
 from geoveil.postprocess.flow_sharpening import sharpen_flows
 from geoveil.postprocess.grid import Grid
@@ -38,21 +40,30 @@ from geoveil.privacy import (
     duration_words,
     is_duration,
 )
-from geoveil.queries import Answer, CrowdMap, Flows, Lattice, RegionCounts, Regions, UnitSizes
+from geoveil.queries import Answer, CrowdMap, CrowdQuery, Flows, Lattice, Query, RegionCounts, Regions, UnitSizes
 from geoveil.queries.crowd.lattice import WIDEST
+from geoveil.queries.crowd.sums import KernelSums
+from geoveil.release import Release
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
+
+if TYPE_CHECKING:
+    import geopandas
 
 __all__ = [
     "CountsQuestion",
     "CrowdInquiry",
     "CrowdQuestion",
+    "CrowdSums",
     "FlowsQuestion",
     "HeatMapQuestion",
     "Slices",
     "slices_of",
 ]
 
-Floats = NDArray[np.float64]
+#: An array of polygons.
+Shapes: TypeAlias = NDArray[np.object_]
+Q = TypeVar("Q", bound=CrowdQuery[Any])
+R = TypeVar("R", bound=Release, covariant=True)
 #: How time is cut into slices: intervals of a length, the hours of the day, or the days of the week, in UTC.
 Every: TypeAlias = "Duration | Literal['hour of day', 'day of week'] | None"
 
@@ -69,16 +80,9 @@ _REGION_CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class Slices:
-    """Slices of time.
+    """Slices of time: that of a time t in microseconds is (t // step - offset), modulo the cycle if there is one."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Their names; empty if time is not cut.
-    step, offset, cycle : int
-        The slice of a time t in microseconds is (t // step - offset) modulo the cycle, if there is one.
-    """
-
+    #: Their names; empty if time is not cut.
     names: tuple[str, ...] = ()
     step: int = 1
     offset: int = 0
@@ -131,23 +135,14 @@ def _moment(microseconds: int) -> str:
 
 
 @dataclass(frozen=True)
-class CrowdQuestion(ABC):
-    """A question about a crowd.
+class CrowdQuestion(ABC, Generic[Q]):
+    """A question about a crowd."""
 
-    Parameters
-    ----------
-    cap : float, optional
-        Count visits, at most this many of each unit; by default every unit counts as one person.
-    bandwidth : float, optional
-        The standard deviation in metres by which places are blurred; by default it follows from public numbers.
-    every : str or timedelta, optional
-        How time is cut into slices.
-    method : {"best", "both"}
-        The algorithm.
-    """
-
+    #: Count visits, at most this many of each unit; by default every unit counts as one person.
     cap: float | None = None
+    #: The standard deviation in metres by which places are blurred; by default it follows from public numbers.
     bandwidth: float | None = None
+    #: How time is cut into slices.
     every: Every = None
     method: str = "best"
 
@@ -184,12 +179,25 @@ class CrowdQuestion(ABC):
         return 1 / sizes if self.cap is None else np.minimum(1.0, self.cap / sizes)
 
     @abstractmethod
-    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Any:
+    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Q:
         """Return the query about the items, in metres of the plane."""
 
     @abstractmethod
-    def release(self, query: Any, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdRelease:
+    def release(self, query: Q, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdRelease:
         """Return the release: the noisy numbers, and an estimate made from them."""
+
+    def _told(
+        self, query: Q, noisy: Floats, step: str, total: float, slices: Slices, *, sums: int = 1
+    ) -> dict[str, Any]:
+        """Return the fields of a release about its numbers, each of which is the sum of some of the query's."""
+        return {
+            "processing": Processing((step,), bounded=False),
+            "counted": self.counted(query.guarantee.metric),
+            "total": total,
+            "slices": slices.names,
+            "noisy": noisy,
+            "deviation": query.mechanism.deviation * math.sqrt(sums),
+        }
 
     def _side(self, wanted: float, cell: float, divisions: int = 1) -> int:
         """Return the side of a kernel in lattice cells, given its side in the grid's cells."""
@@ -211,27 +219,14 @@ class CrowdQuestion(ABC):
         }
 
 
-def _noise(query: Any, noisy: Floats, sums: int) -> dict[str, Any]:
-    """Return the noise on numbers that are each the sum of some of the query's numbers."""
-    return {"noisy": noisy, "deviation": query.mechanism.deviation * math.sqrt(sums)}
-
-
 @dataclass(frozen=True)
-class HeatMapQuestion(CrowdQuestion):
-    """Ask for the expected number of persons or visits in each cell of a grid.
+class HeatMapQuestion(CrowdQuestion[CrowdMap]):
+    """Ask for the expected number of persons or visits in each cell of a grid."""
 
-    Parameters
-    ----------
-    grid : Grid
-        The cells, in metres of the plane.
-    shown : Grid
-        The same cells in units of the coordinate system.
-    covers : bool
-        Whether all points are known to be on the grid.
-    """
-
+    #: The cells, in metres of the plane and in units of the coordinate system.
     grid: Grid = field(kw_only=True)
     shown: Grid = field(kw_only=True)
+    #: Whether all points are known to be on the grid.
     covers: bool = field(kw_only=True, default=False)
 
     name: str = field(init=False, default="heatmap")
@@ -278,12 +273,8 @@ class HeatMapQuestion(CrowdQuestion):
         shape = (slices.count, *self.grid.shape) if slices.names else self.grid.shape
         return CrowdHeatMap(
             value.reshape(shape),
-            processing=Processing((step,), bounded=False),
             grid=self.shown,
-            counted=self.counted(query.guarantee.metric),
-            total=total,
-            slices=slices.names,
-            **_noise(query, noisy.reshape(shape), divisions**2),
+            **self._told(query, noisy.reshape(shape), step, total, slices, sums=divisions**2),
             **more,
         )
 
@@ -294,7 +285,7 @@ class HeatMapQuestion(CrowdQuestion):
         return np.asarray(inside.reshape(len(maps), rows, divisions, columns, divisions).sum(axis=(2, 4)))
 
 
-def region_lattice(shapes: Any, bandwidth: float, *, most: int = _REGION_CELLS) -> tuple[Lattice, int]:
+def region_lattice(shapes: Shapes, bandwidth: float, *, most: int = _REGION_CELLS) -> tuple[Lattice, int]:
     """Return the lattice on which regions are counted, and the side of its kernel in cells.
 
     The lattice is as fine as its number of cells allows, up to four cells along the side of the kernel.
@@ -314,19 +305,12 @@ def region_lattice(shapes: Any, bandwidth: float, *, most: int = _REGION_CELLS) 
 
 
 @dataclass(frozen=True)
-class CountsQuestion(CrowdQuestion):
-    """Ask for the expected number of persons or visits in each region.
+class CountsQuestion(CrowdQuestion[RegionCounts]):
+    """Ask for the expected number of persons or visits in each region."""
 
-    Parameters
-    ----------
-    shapes : array of polygons
-        The regions, in metres of the plane.
-    regions : GeoSeries
-        The regions as they were given.
-    """
-
-    shapes: Any = field(kw_only=True)
-    regions: Any = field(kw_only=True)
+    #: The regions, in metres of the plane and as they were given.
+    shapes: Shapes = field(kw_only=True)
+    regions: geopandas.GeoSeries = field(kw_only=True)
 
     name: str = field(init=False, default="counts")
 
@@ -381,33 +365,21 @@ class CountsQuestion(CrowdQuestion):
         shape = noisy.shape if slices.names else noisy.shape[1:]
         return CrowdCounts(
             frames[0] if len(frames) == 1 else pd.concat(frames),
-            processing=Processing((step,), bounded=False),
             numbers=numbers.reshape(shape),
-            counted=self.counted(query.guarantee.metric),
-            total=total,
-            slices=slices.names,
-            **_noise(query, noisy.reshape(shape), 1),
+            **self._told(query, noisy.reshape(shape), step, total, slices),
             **more,
         )
 
 
 @dataclass(frozen=True)
-class FlowsQuestion(CrowdQuestion):
-    """Ask for the expected number of persons or visits that go from one cell or region to another.
+class FlowsQuestion(CrowdQuestion[Flows]):
+    """Ask for the expected number of persons or visits that go from one cell or region to another."""
 
-    Parameters
-    ----------
-    grid : Grid, optional
-        The cells, in metres of the plane.
-    shapes : array of polygons, optional
-        The regions, in metres of the plane.
-    places : GeoSeries
-        The cells or the regions, as they are shown.
-    """
-
+    #: The cells or the regions, in metres of the plane; one of them is given.
     grid: Grid | None = field(kw_only=True, default=None)
-    shapes: Any = field(kw_only=True, default=None)
-    places: Any = field(kw_only=True)
+    shapes: Shapes | None = field(kw_only=True, default=None)
+    #: The cells or the regions, as they are shown.
+    places: geopandas.GeoSeries = field(kw_only=True)
 
     name: str = field(init=False, default="flows")
 
@@ -425,6 +397,7 @@ class FlowsQuestion(CrowdQuestion):
         else:
             import shapely
 
+            assert self.shapes is not None
             typical = math.sqrt(float(np.median(shapely.area(self.shapes))))
             lattice, side = region_lattice(self.shapes, self.bandwidth or typical / 4, most=80 * 80)
             regions = Regions.of(self.shapes, lattice)
@@ -439,16 +412,7 @@ class FlowsQuestion(CrowdQuestion):
             step = "sharpened by ridge regression without negative numbers"
         else:
             found, step = _projected(noisy, query.regions, total)
-        return CrowdFlows(
-            found,
-            processing=Processing((step,), bounded=False),
-            places=self.places,
-            counted=self.counted(query.guarantee.metric),
-            total=total,
-            slices=slices.names,
-            **_noise(query, noisy, 1),
-            **more,
-        )
+        return CrowdFlows(found, places=self.places, **self._told(query, noisy, step, total, slices), **more)
 
 
 def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, str]:
@@ -460,50 +424,65 @@ def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, s
 
 
 @dataclass(frozen=True)
-class WeightedSums(CrowdAdder):
-    """The sums of kernels that a question needs.
+class WeightedSums(CrowdAdder[KernelSums]):
+    """The sums of kernels that a question needs; the question knows the weights."""
 
-    Parameters
-    ----------
-    query : CrowdQuery
-        The query.
-    question : CrowdQuestion
-        The question, which knows the weights.
-    slices : Slices
-        The slices of time.
-    """
-
-    query: Any
-    question: CrowdQuestion
+    query: CrowdQuery[Any]
+    question: CrowdQuestion[Any]
     slices: Slices
 
     @property
-    def timed(self) -> bool:
+    def timed(self) -> bool:  # type: ignore[override]
+        """Whether the time of each item is needed."""
         return bool(self.slices.names)
 
-    def empty(self) -> Any:
-        return self.query.accumulator()
+    def empty(self) -> KernelSums:
+        sums: KernelSums = self.query.accumulator()
+        return sums
 
-    def add(self, sums: Any, batch: CrowdBatch) -> None:
-        sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))
+    def add(self, sums: KernelSums, batch: CrowdBatch) -> None:
+        sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))  # type: ignore[attr-defined]
 
 
-class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
-    """A question about a crowd in memory or in a file.
-
-    Parameters
-    ----------
-    crowd : CrowdSource
-        The items.
-    question : CrowdQuestion
-        The question.
-    guarantee : CGP or GP
-        The guarantee, per metre on the ground.
-    """
+class CrowdSums(Inquiry[Answer, R]):
+    """A question with one answer, which follows from sums over all points or trips of a crowd."""
 
     takes_long = True
+    crowd: CrowdSource
+    query: Query
 
-    def __init__(self, crowd: CrowdSource, question: CrowdQuestion, guarantee: Guarantee) -> None:
+    @property
+    def first(self) -> Query:
+        return self.query
+
+    @property
+    def n(self) -> int:
+        return self.crowd.n
+
+    @property
+    def area(self) -> Area | None:
+        return None if self.crowd.plane is None else self.crowd.plane.area
+
+    def recorded(self) -> dict[str, object]:
+        return self.crowd.recorded()
+
+    def price(self, account: Metric | None) -> Guarantee:
+        return price_of(self.query.name, self.guarantee, account)
+
+    def facts(self, source: Source, receipt: Receipt) -> dict[str, Any]:
+        """Return the fields of the release that do not depend on the question."""
+        described = self.crowd.described()
+        removed = replace(described.pop("removed"), persons=receipt.skipped_names)
+        told = {"inexact": source.inexact, "entry": receipt.entry, "id": receipt.id}
+        return {"guarantee": self.guarantee, "removed": removed, **told, **described}
+
+
+class CrowdInquiry(CrowdSums[CrowdRelease]):
+    """A question about a crowd: the expected numbers of persons in cells or regions, or of trips between them."""
+
+    query: CrowdQuery[Any]
+
+    def __init__(self, crowd: CrowdSource, question: CrowdQuestion[Any], guarantee: Guarantee) -> None:
         self.crowd, self.question, self.guarantee = crowd, question, guarantee
         self.slices = slices_of(question.every, crowd)
         sizes, counts = crowd.all_sizes
@@ -511,20 +490,17 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         if guarantee.metric in (dist_inf, dist_2):
             # One unit holds all items, so their weights add up to at most its weight, up to rounding.
             self.total = min(self.total, question.weight)
-        self.query = question.query(crowd, in_the_plane(guarantee, crowd.area), self.total, self.slices)
+        self.query = question.query(crowd, in_the_plane(guarantee, self.area), self.total, self.slices)
 
-    def bill(self, source: Source, account: Metric | None) -> Bill:
-        price = price_of(self.question.name, self.guarantee, account)
-        how = {**self.crowd.billed, "more": {**self.slices.described, **self.crowd.trips}}
-        return Bill(self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **how)
+    def recorded(self) -> dict[str, object]:
+        return {**super().recorded(), **self.slices.described}
 
     def without(self, skipped: NDArray[np.bool_] | None) -> CrowdInquiry:
         return self if skipped is None else CrowdInquiry(self.crowd.without(skipped), self.question, self.guarantee)
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.crowd.added_up(WeightedSums(self.query, self.question, self.slices), progress)
-        answer: Answer = self.query.ask_sums(sums, source)
-        return answer
+        return self.query.ask_sums(sums, source)
 
     def packed(self, drawn: Answer) -> dict[str, Any]:
         return {"answer": packed({"value": drawn.value})}
@@ -533,16 +509,6 @@ class CrowdInquiry(Inquiry[Answer, CrowdRelease]):
         return Answer(self.query, unpacked(stored["answer"])["value"], self.query.mechanisms)
 
     def shape(self, drawn: Answer, source: Source, receipt: Receipt) -> CrowdRelease:
-        described = self.crowd.described
-        described["removed"] = replace(described["removed"], persons=receipt.skipped_names)
         query = replace(self.query, rounding=self.query.rounding + self.query.sums_rounding)
-        more = {
-            "answers": (Answer(query, None, drawn.mechanisms),),
-            "guarantee": self.guarantee,
-            "plane": self.crowd.plane,
-            "inexact": source.inexact,
-            "entry": receipt.entry,
-            "id": receipt.id,
-            **described,
-        }
+        more = {"answers": (Answer(query, None, drawn.mechanisms),), **self.facts(source, receipt)}
         return self.question.release(self.query, drawn, self.total, self.slices, more)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Labels, LocationsLike, Missing, Outside, RegionsLike
-from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion
+from geoveil._types import Labels, RegionsLike
+from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion, Shapes
 from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of
 from geoveil.errors import InvalidData, InvalidParameter, Message
-from geoveil.geo import AreaLike, Plane, enter
+from geoveil.geo import Form, Plane
 from geoveil.geo.geometries import Index
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Metric
 from geoveil.release.as_layers import boxes_of
 
-__all__ = ["counts", "flows", "grid_of", "heatmap", "items_of", "trips_of"]
+if TYPE_CHECKING:
+    import geopandas
+
+__all__ = ["counts", "flows", "grid_of", "heatmap", "no_trips", "trips_of"]
 
 
 def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
@@ -72,14 +75,14 @@ def flows(between: object, plane: Plane | None, **how: Any) -> FlowsQuestion:
     return FlowsQuestion(shapes=shapes, places=series, **how)
 
 
-def _cells(grid: Grid, plane: Plane | None) -> Any:
+def _cells(grid: Grid, plane: Plane | None) -> geopandas.GeoSeries:
     """Return the cells of a grid as polygons, numbered from the south-west."""
     import geopandas
 
     return geopandas.GeoSeries(boxes_of(grid), crs=None if plane is None else plane.grid_system[0])
 
 
-def _regions(name: str, regions: Any, plane: Plane | None) -> tuple[Any, Any]:
+def _regions(name: str, regions: object, plane: Plane | None) -> tuple[Shapes, geopandas.GeoSeries]:
     """Return regions in metres of the plane, and as a GeoSeries with the labels that they have."""
     import geopandas
     import shapely
@@ -102,28 +105,11 @@ def _regions(name: str, regions: Any, plane: Plane | None) -> tuple[Any, Any]:
     return np.array([plane.shape(name, shape) for shape in series.array], dtype=object), series
 
 
-def items_of(data: Intake, metric: Metric) -> MemoryCrowd:
-    """Return all points as the items of a crowd."""
-    return MemoryCrowd(data, metric, np.arange(len(data.form.coords)))
-
-
-def trips_of(
-    data: Intake,
-    metric: Metric,
-    destinations: LocationsLike | None,
-    trip: Labels,
-    *,
-    lat: CoordinateColumns = None,
-    lon: CoordinateColumns = None,
-    area: AreaLike = None,
-    crs: CrsLike = None,
-    outside: Outside = "refuse",
-    missing: Missing = "refuse",
-) -> MemoryCrowd:
+def trips_of(data: Intake, metric: Metric, trip: Labels | Form) -> MemoryCrowd:
     """Return trips as the items of a crowd.
 
-    Their origins and destinations are two sets of points, two points of each row, or the first and the last point of
-    each trip in order of time.
+    Their origins and destinations are two sets of points, the first and the last point of each trip in order of time,
+    or two points of each row.
 
     Parameters
     ----------
@@ -131,33 +117,32 @@ def trips_of(
         The origins, or all points.
     metric : Metric
         The metric of the units.
-    destinations : optional
-        The destinations, in the order of the origins.
-    trip : str or array of labels, optional
-        The trip of each point.
-    lat, lon, area, crs, outside, missing : optional
-        Of the destinations, as for `points`; columns are named in tables only.
+    trip : Form, str or array of labels, optional
+        The destinations, in the order of the origins; or the trip of each point.
     """
     form = data.form
-    if destinations is not None:
-        if trip is not None:
-            raise InvalidParameter("trip", trip, "left out if destinations are given", "Give one of them.")
-        if not hasattr(destinations, "columns"):
-            lat = lon = None
-        ends = enter(destinations, area, lat=lat, lon=lon, crs=crs, outside=outside, missing=missing)
-        kept = form.selection.rows is None and ends.selection.rows is None
-        if len(ends.coords) != len(form.coords) or not kept:
-            allowed = f"{len(form.coords)}, one for each origin, with no row removed"
-            raise InvalidData("destinations", len(ends.coords), allowed, "Remove such trips from both first.")
-        return MemoryCrowd(data, metric, np.arange(len(form.coords)), ends.coords)
+    if isinstance(trip, Form):
+        kept = form.selection.rows is None and trip.selection.rows is None
+        if len(trip.coords) != len(form.coords) or not kept:
+            allowed = f"{len(form.coords)} destinations, one for each origin, with no row removed"
+            raise InvalidData("trip", len(trip.coords), allowed, "Remove such trips from both first.")
+        if data.area != (None if trip.plane is None else trip.plane.area):
+            remedy = Message("Give both the same {area}.")
+            raise InvalidData("trip", "in another area", "destinations in the area of the origins", remedy)
+        return MemoryCrowd(data, metric, np.arange(len(form.coords)), trip.coords)
     if trip is not None:
         first, last = _ends_of_trips(data, trip)
         return MemoryCrowd(data, metric, first, form.coords[last], last)
     if len(form.pairs) != 2:
-        remedy = Message("Give {destinations}, {trip}, or a table with columns of an origin and a destination.")
-        raise InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
+        raise no_trips()
     starts = np.arange(0, len(form.coords), 2)
     return MemoryCrowd(data, metric, starts, form.coords[starts + 1], starts + 1)
+
+
+def no_trips() -> InvalidData:
+    """Return the error of rows that have one place each, for a question about trips."""
+    remedy = Message("Name the trips or give the destinations with {trip}, or columns of an origin and a destination.")
+    return InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
 
 
 def _ends_of_trips(data: Intake, trip: Labels) -> tuple[Index, Index]:

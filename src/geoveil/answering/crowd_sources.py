@@ -7,94 +7,70 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Progress
-from geoveil.answering.intake import Intake, removed
-from geoveil.answering.streaming import FilePoints
-from geoveil.facts import Removed
-from geoveil.geo import Area
+from geoveil.answering.counted_rows import CountedRows
+from geoveil.answering.intake import Intake, doubles_rounding
+from geoveil.answering.point_facts import PointFacts
+from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane
 from geoveil.geo.seconds import stated_names
 from geoveil.noise import Reals
-from geoveil.privacy import Metric, dist_1, stretch_sizes, trip_stretch_sizes
-from geoveil.queries.evaluation import displacement
+from geoveil.privacy import Metric, dist_1
 
 __all__ = ["CrowdAdder", "CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd", "items_of_rows"]
 
-Floats = NDArray[np.float64]
+#: The type of sums.
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
 class CrowdBatch:
-    """Some points or trips of a crowd.
+    """Some points or trips of a crowd."""
 
-    Parameters
-    ----------
-    places : tuple of arrays
-        The coordinates of points in metres; of trips, of their origins and of their destinations.
-    sizes : array of int
-        The number of items in the largest unit that holds each.
-    times : array of int, optional
-        The time of each in microseconds.
-    """
-
+    #: The coordinates of points in metres; of trips, of their origins and of their destinations.
     places: tuple[Floats, ...]
+    #: The number of items in the largest unit that holds each.
     sizes: Index
+    #: The time of each in microseconds, where it is needed.
     times: Index | None
 
 
-class CrowdAdder(ABC):
+class CrowdAdder(ABC, Generic[S]):
     """Adds up the items of a crowd in batches; it can be sent to another process."""
 
-    @property
-    @abstractmethod
-    def timed(self) -> bool:
-        """Whether the time of each item is needed."""
+    #: Whether the time of each item is needed.
+    timed: bool = False
 
     @abstractmethod
-    def empty(self) -> Any:
+    def empty(self) -> S:
         """Return empty sums."""
 
     @abstractmethod
-    def add(self, sums: Any, batch: CrowdBatch) -> None:
+    def add(self, sums: S, batch: CrowdBatch) -> None:
         """Add a batch of items to sums."""
 
 
 class CrowdSource(ABC):
-    """The items of a crowd: points, or trips with an origin and a destination.
+    """The items of a crowd: points, or trips with an origin and a destination. All but their places is public."""
 
-    Attributes
-    ----------
-    n : int
-        The number of items; public.
-    plane : Plane, optional
-        The plane of their metres.
-    ends : int
-        The number of places of an item: 1 for a point, 2 for a trip.
-    """
-
-    n: int
+    #: The number of places of an item: 1 for a point, 2 for a trip.
     ends: int = 1
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """The number of items."""
 
     @property
     @abstractmethod
     def plane(self) -> Plane | None:
         """The plane of the metres; None if the metres have no known place on the Earth."""
-
-    @property
-    def area(self) -> Area | None:
-        """The public area of the data, if one was stated."""
-        return None if self.plane is None else self.plane.area
-
-    @property
-    @abstractmethod
-    def persons(self) -> int | None:
-        """The number of persons, if the data names them."""
 
     @property
     @abstractmethod
@@ -104,33 +80,26 @@ class CrowdSource(ABC):
     @property
     @abstractmethod
     def span(self) -> tuple[int, int]:
-        """The first and the last time of an item, in microseconds; public."""
+        """The first and the last time of an item, in microseconds."""
 
     @property
     @abstractmethod
     def rounding(self) -> float:
         """The largest distance in metres between a point and the doubles that are used for it."""
 
-    @property
     @abstractmethod
     def described(self) -> dict[str, Any]:
-        """The fields of a release that describe the data, such as its persons and the rows that were removed."""
+        """Return the fields of a release that describe the data, such as its persons and removed rows."""
 
-    @property
     @abstractmethod
-    def billed(self) -> dict[str, Any]:
-        """The fields of a bill that describe the data."""
-
-    @property
-    def trips(self) -> dict[str, str]:
-        """The public facts that tell apart the trips of two questions about the same points; none by default."""
-        return {}
+    def recorded(self) -> dict[str, object]:
+        """Return the public facts by which a ledger tells the data from other data."""
 
     @abstractmethod
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         """Yield the items in batches, with their times if they are needed."""
 
-    def added_up(self, adder: CrowdAdder, progress: Progress) -> Any:
+    def added_up(self, adder: CrowdAdder[S], progress: Progress) -> S:
         """Return the sums of all items."""
         sums = adder.empty()
         for batch in self.batches(progress, timed=adder.timed):
@@ -171,31 +140,21 @@ def items_of_rows(
 
 @dataclass(frozen=True)
 class MemoryCrowd(CrowdSource):
-    """Items in memory.
+    """Items in memory."""
 
-    Parameters
-    ----------
-    data : Intake
-        The points; their persons and times are those of the items.
-    metric : Metric
-        The metric of the units.
-    items : array of int
-        The positions among the points of the items, or of their origins.
-    destinations : Reals, optional
-        The destinations of trips, in the order of the items.
-    last : array of int, optional
-        The positions of the destinations among the points, if they are points of the data with their own times.
-    """
-
+    #: The points; their persons and times are those of the items.
     data: Intake
+    #: The metric of the units.
     metric: Metric
+    #: The positions among the points of the items, or of their origins.
     items: Index
+    #: The destinations of trips, in the order of the items.
     destinations: Reals | None = None
+    #: The positions of the destinations among the points, if they are points of the data with their own times.
     last: Index | None = None
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of items."""
+    def n(self) -> int:
         return len(self.items)
 
     @property
@@ -207,23 +166,14 @@ class MemoryCrowd(CrowdSource):
     def plane(self) -> Plane | None:
         return self.data.form.plane
 
-    @property
-    def persons(self) -> int | None:
-        return None if self.data.crowd is None else len(self.data.crowd.sizes)
-
     @cached_property
     def sizes(self) -> Index:
         """The number of items in the largest unit that holds each."""
-        crowd = self.data.crowd
-        codes = None if crowd is None else crowd.codes[self.items]
-        if self.metric == dist_1:
-            return np.ones(self.n, dtype=np.int64)
-        if self.metric.stretch is not None:
-            times = self.data.unit_times(self.metric.stretch)
-            if self.last is None:
-                return stretch_sizes(times[self.items], self.metric.stretch, codes)
-            return trip_stretch_sizes(times[self.items], times[self.last], self.metric.stretch, codes)
-        return np.full(self.n, self.n) if codes is None else np.bincount(codes)[codes]
+        points = self.data.facts(self.metric)
+        own: PointFacts = points.chosen(self.items)
+        if self.last is not None and points.times is not None:
+            own = replace(own, ends=points.times[self.last])
+        return own.unit_sizes(self.metric)
 
     @property
     def all_sizes(self) -> tuple[Index, Index]:
@@ -239,27 +189,19 @@ class MemoryCrowd(CrowdSource):
 
     @property
     def rounding(self) -> float:
-        moved = displacement(self.data.form.coords)
-        if self.destinations is not None:
-            moved = max(moved, displacement(self.destinations))
-        return self.data.form.rounding + moved
+        return self.data.doubles_rounding
 
-    @property
     def described(self) -> dict[str, Any]:
         form = self.data.form
-        return {
-            "n": self.n,
-            "crowd": self.persons,
-            "outside": form.outside,
-            "times": self.data.time_columns(self.metric),
-            "span": self.data.time_span(self.metric),
-            "removed": removed(form.selection.removed, form.condition, (), ()),
-        }
+        removed = form.selection.removed.described(form.condition)
+        return {**self.data.described(self.metric), "n": self.n, "removed": removed}
 
-    @property
-    def billed(self) -> dict[str, Any]:
-        form = self.data.form
-        return {"people": self.data.crowd, "outside": form.outside, "where": form.condition}
+    def recorded(self) -> dict[str, object]:
+        told: dict[str, object] = {**self.data.recorded(timed=False)}
+        if self.last is not None:
+            # Trips of the same points may be made in several ways.
+            told["trips"] = hashlib.sha256(self.items.tobytes() + self.last.tobytes()).hexdigest()
+        return told
 
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         coords = self.data.form.coords.values
@@ -268,12 +210,6 @@ class MemoryCrowd(CrowdSource):
             places.append(self.destinations.values)
         yield CrowdBatch(tuple(places), self.sizes, self._times if timed else None)
         progress(1.0)
-
-    @property
-    def trips(self) -> dict[str, str]:
-        if self.last is None:
-            return {}
-        return {"trips": hashlib.sha256(self.items.tobytes() + self.last.tobytes()).hexdigest()}
 
     def without(self, skipped: NDArray[np.bool_]) -> MemoryCrowd:
         assert self.data.crowd is not None
@@ -284,85 +220,73 @@ class MemoryCrowd(CrowdSource):
         return replace(self, data=self.data.without(skipped), items=items, destinations=ends, last=last)
 
 
+@dataclass(frozen=True)
 class FileCrowd(CrowdSource):
-    """Items of a file, which is read twice: once to count, once to add up.
+    """Items of a file, which is read twice: once to count, once to add up."""
 
-    Parameters
-    ----------
-    reader : FilePoints
-        Reads and counts the file; `count` was called. Its persons are those of the units.
-    trips : bool
-        Whether the items are rows with an origin and a destination, rather than points.
-    skipped : array of bool, optional
-        Marks the persons who are left out.
-    """
-
-    def __init__(self, reader: FilePoints, *, trips: bool = False, skipped: NDArray[np.bool_] | None = None) -> None:
-        self.reader = reader if skipped is None else replace(reader, skipped=skipped)
-        # The origin and the destination of a trip are two points of a row.
-        self._each = self.ends = 2 if trips and reader.file.points_in_a_row == 2 else 1
+    #: The rows; their persons are those of the units.
+    rows: CountedRows
+    #: Whether the items are rows with an origin and a destination, rather than points.
+    trips: bool = False
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of items."""
-        return int(self.reader.sizes.sum()) // self._each
+    def ends(self) -> int:  # type: ignore[override]
+        """The number of places of an item: the origin and the destination of a trip are two points of a row."""
+        return 2 if self.trips and self.rows.rules.file.points_in_a_row == 2 else 1
+
+    @property
+    def n(self) -> int:
+        return int(self.rows.sizes.sum()) // self.ends
 
     @property
     def plane(self) -> Plane:
-        return self.reader.plane
+        return self.rows.plane
 
     @property
-    def persons(self) -> int | None:
-        return None if self.reader.people.by is None else int((self.reader.sizes > 0).sum())
+    def metric(self) -> Metric:
+        """The metric of the units."""
+        return self.rows.rules.guarantee.metric
 
     @cached_property
     def all_sizes(self) -> tuple[Index, Index]:
-        timed, sizes = self.reader.timed, self.reader.sizes // self._each
-        if self.reader.guarantee.metric == dist_1:
+        if self.metric == dist_1:
             return np.ones(1, dtype=np.int64), np.array([self.n])
-        if timed is None or timed.largest is None:
-            there = sizes[sizes > 0]
-            found, counts = np.unique(there, return_counts=True)
-            return found, found * counts
-        return timed.size_counts(self.reader.skipped, self._each)
+        if (units := self.rows.unit_sizes(self.ends)) is not None:
+            return units
+        sizes = self.rows.sizes // self.ends
+        found, counts = np.unique(sizes[sizes > 0], return_counts=True)
+        return found, found * counts
 
     @property
     def span(self) -> tuple[int, int]:
-        assert self.reader.timed is not None
-        return self.reader.timed.span(self.reader.skipped, origins=self._each == 2)
+        span = self.rows.span(each=self.ends)
+        assert span is not None
+        return span
 
     @cached_property
     def rounding(self) -> float:
-        middle = self.plane.out(np.zeros((1, 2)))
-        return self.plane.rounding + displacement(self.plane.enter(middle, "clamp"))
+        return doubles_rounding(self.plane, self.rows.rules.settings.outside)
 
-    @property
     def described(self) -> dict[str, Any]:
-        reader = self.reader
-        stretch = reader.guarantee.metric.stretch
+        rules, timed = self.rows.rules, self.metric.stretch is not None
         return {
             "n": self.n,
-            "crowd": self.persons,
-            "outside": reader.outside,
-            "times": stated_names(reader.times) if stretch is not None else None,
-            "span": self.span if stretch is not None else None,
-            "removed": self._removed(),
+            "plane": self.plane,
+            "crowd": None if self.rows.people.by is None else int((self.rows.sizes > 0).sum()),
+            "outside": rules.settings.outside,
+            "times": stated_names(rules.times) if timed else None,
+            "span": self.rows.span() if timed else None,
+            "removed": self.rows.counted.removed.described(None if rules.where is None else rules.where.text),
         }
 
-    def _removed(self) -> Removed:
-        where = self.reader.where
-        return removed(self.reader.rows_removed, None if where is None else where.text, (), ())
-
-    @property
-    def billed(self) -> dict[str, Any]:
-        reader = self.reader
-        where = None if reader.where is None else reader.where.text
-        return {"file": reader.file.path.name, "by": reader.people.by, "outside": reader.outside, "where": where}
+    def recorded(self) -> dict[str, object]:
+        return self.rows.described()
 
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
-        metric, sizes = self.reader.guarantee.metric, self.reader.sizes
-        for read, coords in self.reader.read_again(progress):
-            yield items_of_rows(coords, read.batch.rows, sizes[read.rows], read.sizes, read.times, metric, self._each)
+        sizes = self.rows.sizes
+        for read, coords in self.rows.read_again(progress):
+            persons = sizes[read.rows]
+            yield items_of_rows(coords, read.batch.rows, persons, read.sizes, read.times, self.metric, self.ends)
 
     def without(self, skipped: NDArray[np.bool_]) -> FileCrowd:
-        return FileCrowd(self.reader, trips=self.ends == 2, skipped=skipped)
+        return replace(self, rows=replace(self.rows, skipped=skipped))

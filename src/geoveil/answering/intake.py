@@ -3,62 +3,43 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil._types import Labels, Missing, Pseudonyms, Times
+from geoveil._types import Labels, Outside, Times
+from geoveil.answering.point_facts import PointFacts
 from geoveil.answering.pseudonyms import pseudonyms_of
+from geoveil.answering.settings import Settings
 from geoveil.errors import InvalidParameter, Message
-from geoveil.facts import Removed
-from geoveil.geo import Area, Form
+from geoveil.geo import Area, Form, Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.forms import Index
 from geoveil.geo.plain_values import copied, copied_index
 from geoveil.geo.point_times import known_times, point_times, time_columns
-from geoveil.geo.row_selection import RowCounts
 from geoveil.geo.seconds import ReadTimes, stated_names
-from geoveil.privacy import (
-    Duration,
-    Guarantee,
-    Metric,
-    as_duration,
-    dist_1,
-    dist_2,
-    kept_of_thinned,
-    largest_stretch_sum,
-    stretch_sizes,
-)
+from geoveil.privacy import Guarantee, Metric
+from geoveil.queries.evaluation import displacement
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Intake", "People", "in_the_plane", "people_of", "removed", "take_in"]
+__all__ = ["Intake", "People", "doubles_rounding", "in_the_plane", "people_of", "take_in"]
 
 
 @dataclass(frozen=True)
 class People:
-    """The persons in the data.
-
-    Parameters
-    ----------
-    labels : pandas.Index
-        Their labels, in the order in which they first appear.
-    sizes : array of int
-        The number of points of each.
-    rows : array of int
-        The positions of all points, one person after another.
-    pseudonyms : pandas.Index, optional
-        The random labels that are released in place of their own.
-    """
+    """The persons in the data, in the order in which they first appear."""
 
     labels: pd.Index
+    #: The number of points of each.
     sizes: Index
+    #: The positions of all points, one person after another.
     rows: Index
+    #: The random labels that are released in place of their own.
     pseudonyms: pd.Index | None = None
 
     @cached_property
@@ -80,34 +61,20 @@ class People:
         rows = self.rows[np.repeat(kept, self.sizes)]
         return People(copied_index(self.labels[kept]), self.sizes[kept], rows, shown)
 
-    @property
-    def digest(self) -> str:
-        """A digest of the assignment of points to persons, which is public."""
-        return hashlib.sha256(self.rows.tobytes() + self.sizes.tobytes()).hexdigest()
-
 
 @dataclass(frozen=True)
 class Intake:
-    """Data that has been checked and converted to metres.
+    """Data that has been checked and converted to metres."""
 
-    Parameters
-    ----------
-    form : Form
-        The points, their plane, and the form in which answers about them return.
-    by : str or array of labels, optional
-        The person of each point, as the caller gave it.
-    people : People, optional
-        The persons, if each gets an answer; None if there is one answer about all points.
-    crowd : People, optional
-        The persons of a crowd, if one answer is about many persons.
-    times : str or array of times, optional
-        The time of each point, as the caller gave it.
-    """
-
+    #: The points, their plane, and the form in which answers about them return.
     form: Form
+    #: The person of each point, as the caller gave it.
     by: Labels
+    #: The persons, if each gets an answer; None if there is one answer about all points.
     people: People | None
+    #: The persons of a crowd, if one answer is about many persons.
     crowd: People | None = None
+    #: The time of each point, as the caller gave it.
     times: Times = None
 
     @property
@@ -125,6 +92,12 @@ class Intake:
         """The number of coordinates of a point."""
         return self.form.coords.shape[1]
 
+    @property
+    def doubles_rounding(self) -> float:
+        """The largest distance in metres between a point and the doubles that are used for it; public."""
+        plane = self.form.plane
+        return displacement(self.form.coords) if plane is None else doubles_rounding(plane, self.form.outside)
+
     @cached_property
     def _read_times(self) -> ReadTimes:
         return point_times(self.form, self.times)
@@ -134,25 +107,10 @@ class Intake:
         """The time of each point in microseconds, counted from an arbitrary origin."""
         return self._read_times.microseconds
 
-    def unit_times(self, stretch: int) -> Index:
-        """Return the time of each point in microseconds, to count the points of stretches of this length."""
-        return self._read_times.for_units(stretch)
-
-    @property
-    def times_digest(self) -> str:
-        """A digest of the times of the points, which are public."""
-        return hashlib.sha256(self.microseconds.tobytes()).hexdigest()
-
-    def time_columns(self, metric: Metric) -> tuple[str, ...] | None:
-        """Return the columns of times that a metric's units are counted from; None if it needs no times."""
-        return None if metric.stretch is None else stated_names(time_columns(self.form, self.times))
-
-    def time_span(self, metric: Metric) -> tuple[int, int] | None:
-        """Return the first and the last time that a metric's units are counted from; None if it needs no times."""
-        if metric.stretch is None:
-            return None
-        times = self.unit_times(metric.stretch)
-        return int(times.min()), int(times.max())
+    def facts(self, metric: Metric) -> PointFacts:
+        """Return the public facts about the points, with times if the units of a metric are stretches of time."""
+        times = None if metric.stretch is None else self._read_times.for_units(metric.stretch)
+        return PointFacts(None if self.persons is None else self.persons.codes, self.form.rows, times)
 
     def unit_sizes(self, metric: Metric) -> Index | None:
         """Return for each point the number of points in its largest unit; None if the metric has no units."""
@@ -161,36 +119,24 @@ class Intake:
         if metric.persons and self.crowd is None:
             remedy = Message("Give {person}, the column or the labels of persons.")
             raise InvalidParameter("person", None, f"given under {metric}", remedy)
-        persons = self.persons
-        codes = None if persons is None else persons.codes
-        if metric.stretch is not None:
-            return stretch_sizes(self.unit_times(metric.stretch), metric.stretch, codes)
-        assert persons is not None
-        return persons.sizes[codes]
+        return self.facts(metric).unit_sizes(metric)
 
-    def counts(self, metric: Metric) -> tuple[list[int], list[int] | None]:
-        """Return the number of points of each answer, and the number of them in the largest unit of a metric.
+    def described(self, metric: Metric) -> dict[str, Any]:
+        """Return the fields of a release that describe the data, if its guarantee is under this metric."""
+        timed = metric.stretch is not None
+        return {
+            "plane": self.form.plane,
+            "outside": self.form.outside,
+            "crowd": None if self.crowd is None else len(self.crowd.sizes),
+            "times": stated_names(time_columns(self.form, self.times)) if timed else None,
+            "span": self.facts(metric).span() if timed else None,
+        }
 
-        There is an answer for each person, or one for all points. The second number is None if the metric has no
-        units.
-        """
-        codes = np.zeros(len(self.form.coords), dtype=np.int64) if self.people is None else self.people.codes
-        numbers, each = np.bincount(codes), self.unit_sizes(metric)
-        if each is None:
-            return numbers.tolist(), None
-        largest = np.zeros(len(numbers), dtype=np.int64)
-        np.maximum.at(largest, codes, each)
-        return numbers.tolist(), largest.tolist()
-
-    def largest_sum(self, shares: NDArray[np.float64], metric: Metric) -> float:
-        """Return the largest sum of the points' shares over a unit of a metric."""
-        persons = self.persons
-        codes = None if persons is None else persons.codes
-        if metric.stretch is not None:
-            return largest_stretch_sum(shares, self.unit_times(metric.stretch), metric.stretch, codes)
-        if metric in (dist_1, dist_2):
-            return float(shares.max())
-        return float(shares.sum() if codes is None else np.bincount(codes, shares).max())
+    def recorded(self, *, timed: bool) -> dict[str, str | None]:
+        """Return the public facts by which a ledger tells this data from other data; the times, where they matter."""
+        rows = b"" if self.persons is None else self.persons.rows.tobytes() + self.persons.sizes.tobytes()
+        told = {"outside": self.form.outside, "where": self.form.condition, "rows": _digest(rows) if rows else ""}
+        return {**told, "times": _digest(self.microseconds.tobytes())} if timed else told
 
     def without(self, skipped: NDArray[np.bool_]) -> Intake:
         """Return the data without some persons of a crowd."""
@@ -202,50 +148,31 @@ class Intake:
         return replace(self, form=self.form.without_rows(gone), crowd=replace(rest, rows=rows))
 
 
-def take_in(
-    form: Form,
-    *,
-    person: Labels = None,
-    together: bool = False,
-    times: Times = None,
-    thin: Duration | None = None,
-    missing: Missing = "refuse",
-    pseudonyms: Pseudonyms = False,
-    timed: bool = False,
-) -> Intake:
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def take_in(form: Form, settings: Settings, *, together: bool = False, timed: bool = False) -> Intake:
     """Find the persons and times of points that were checked and converted to metres.
 
-    Parameters
-    ----------
-    form : Form
-        The points.
-    person, times, thin, missing, pseudonyms : optional
-        As for `geoveil.Locations`.
-    together : bool
-        Whether one answer is about all persons.
-    timed : bool
-        Whether every point needs a time.
+    With `together` one answer is about all persons; with `timed` every point needs a time.
     """
-    if timed or thin is not None:
-        form = known_times(form, times, missing)
-    if thin is not None:
-        form = _thinned(form, person, times, as_duration("thin", thin))
+    person, times = settings.person, settings.times
+    if timed or settings.step is not None:
+        form = known_times(form, times, settings.missing)
+    if settings.step is not None:
+        codes = None if person is None else people_of(form, person).codes
+        facts = PointFacts(codes, form.rows, point_times(form, times).microseconds)
+        kept = facts.kept_of_thinned(settings.step)
+        form = form if kept.all() else form.without_rows(np.unique(form.rows[~kept]), "thinned")
     if person is None:
         return Intake(form, None, None, None, times)
     people = people_of(form, person)
     if together:
         return Intake(form, None, None, people, times)
-    if pseudonyms is not False:
-        form, people = _pseudonymised(form, person, people, pseudonyms)
+    if settings.pseudonyms is not False:
+        form, people = _pseudonymised(form, people, settings)
     return Intake(form, person, people, None, times)
-
-
-def _thinned(form: Form, labels: Labels, times: Times, step: int) -> Form:
-    """Return the form with each person's first row per interval; a row has the time of its first point."""
-    rows, first = np.unique(form.rows, return_index=True)
-    codes = None if labels is None else people_of(form, labels).codes[first]
-    kept = kept_of_thinned(point_times(form, times).microseconds[first], step, codes)
-    return form if kept.all() else form.without_rows(rows[~kept], "thinned")
 
 
 def people_of(form: Form, by: Labels, argument: str = "person") -> People:
@@ -261,20 +188,13 @@ def people_of(form: Form, by: Labels, argument: str = "person") -> People:
     return People(index, np.bincount(codes), np.argsort(codes, kind="stable"))
 
 
-def _pseudonymised(form: Form, by: Labels, people: People, pseudonyms: Pseudonyms) -> tuple[Form, People]:
+def _pseudonymised(form: Form, people: People, settings: Settings) -> tuple[Form, People]:
     """Return the points and their persons with pseudonyms, which also replace the labels in a table's column."""
     import pandas as pd
 
-    shown = pseudonyms_of(people.labels.to_list(), pseudonyms)
-    relabelled = form.relabelled(by, people.labels, shown)
+    shown = pseudonyms_of(people.labels.to_list(), settings.pseudonyms)
+    relabelled = form.relabelled(settings.person, people.labels, shown)
     return relabelled, replace(people, pseudonyms=pd.Index(shown, name=people.labels.name))
-
-
-def removed(rows: RowCounts, where: str | None, columns: Sequence[Hashable], persons: Sequence[str]) -> Removed:
-    """Describe the rows, columns and persons of the input that are not in a release."""
-    return Removed(
-        rows.missing, tuple(columns), tuple(persons), rows.outside, rows.filtered, where, rows.thinned, rows.untimed
-    )
 
 
 def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
@@ -283,3 +203,9 @@ def in_the_plane(guarantee: Guarantee, area: Area | None) -> Guarantee:
         return guarantee
     whole = guarantee / area.stretch
     return whole / area.stretch if guarantee.power == 2 else whole
+
+
+def doubles_rounding(plane: Plane, outside: Outside) -> float:
+    """Return the largest distance in metres between any point of the area and the doubles that are used for it."""
+    middle = plane.out(np.mean([[plane.area.low], [plane.area.high]], axis=0))
+    return plane.rounding + displacement(plane.enter(middle, outside))

@@ -12,8 +12,8 @@ import numpy as np
 
 from geoveil._types import Missing, Outside
 from geoveil._types import Path as PathLike
+from geoveil.answering.counted_rows import no_locations
 from geoveil.answering.intake import in_the_plane
-from geoveil.answering.streaming import no_locations
 from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.certificates import read_certificate
@@ -46,14 +46,9 @@ READING = {"crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LoadedRelease(Release):
-    """A release that was read from a file.
+    """A release that was read from a file."""
 
-    Parameters
-    ----------
-    file : LocationFile
-        The file, opened.
-    """
-
+    #: The file, opened.
     file: LocationFile = field(kw_only=True)
 
     def _endings(self) -> tuple[str, ...]:
@@ -222,7 +217,7 @@ def _datetimes(texts: pd.Series) -> pd.Series:
 
 
 def _unit_sizes(
-    metric: Metric, times: tuple[str, ...] | None, frame: Any, rows: Index, codes: Index, path: Path
+    metric: Metric, times: tuple[str, ...] | None, frame: geopandas.GeoDataFrame, rows: Index, codes: Index, path: Path
 ) -> Index | None:
     """Return the number of points in the largest unit of each released point, from the times in the file."""
     if not metric.of_unit:

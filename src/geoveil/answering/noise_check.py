@@ -88,13 +88,13 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
     unlisted = [name for name in file.columns if name not in listed and name not in file.numbered]
     people, filled = PersonCounts(by), set[str]()
     times = tuple(time_column(name, file.columns) for name in account["times"] or ())
-    timed = TimedRows(people, times, None, working.metric.stretch)
+    timed = TimedRows(people, times, None, working.metric)
     for batch in file.batches([*dict.fromkeys([*([] if by is None else [by]), *unlisted, *times])]):
         coded = people.labels(batch).dictionary_encode()
         codes: Index = np.asarray(coded.indices)[batch.rows]
         people.add(coded.dictionary, np.bincount(codes, minlength=len(coded.dictionary)))
         if times:
-            timed.add(coded.dictionary, codes, batch.rows, len(batch), times_of(batch, times))
+            timed.add(coded.dictionary, codes, batch, times_of(batch, times))
         filled |= {name for name in unlisted if _has_values(batch.columns[name])}
     problems = []
     counts = (("n", account["n"], int(people.sizes.sum())), ("persons", account["persons"], len(people.sizes)))

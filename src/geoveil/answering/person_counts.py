@@ -16,20 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["PersonCounts"]
+__all__ = ["PersonCounts", "labels_of", "labels_of_points"]
 
 #: The largest number of labels in memory before equal ones are merged.
 _LABELS = 2**22
 
 
 class PersonCounts:
-    """The persons in a file and the number of points of each.
-
-    Parameters
-    ----------
-    by : str, optional
-        The column that names the person of each row; without it all points are taken as one person's.
-    """
+    """The persons in a file, named by a column if there are several, and the number of points of each."""
 
     def __init__(self, by: str | None) -> None:
         self.by = by
@@ -97,39 +91,43 @@ class PersonCounts:
         return self._positions[number]
 
     def labels(self, batch: Batch) -> pa.Array:
-        """Return the label of each row as a pyarrow array; refuse rows without one."""
-        import pyarrow as pa
+        """Return the label of the person of each row as a pyarrow array; refuse rows without one."""
+        return labels_of(batch, self.by)
+
+    def positions_of(self, labels: pa.Array) -> Index:
+        """Return the position of each label among all persons; -1 for persons who were not counted."""
         import pyarrow.compute as pc
 
-        if self.by is None:
-            return pa.repeat(0, len(batch))
-        column = batch.columns[self.by].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_string_view(column.type):
-            column = column.cast(pa.string())
-        unknown = pc.is_null(column, nan_is_null=True)
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            unknown = pc.or_kleene(unknown, pc.equal(column, ""))
-        if pc.any(unknown).as_py():
-            row = pc.index(unknown, True).as_py()
-            others = "{where:{by} is not null}" if self.by.isidentifier() else "{where}"
-            remedy = Message(f"Give everyone a label, or use only the other rows with {others}.", by=self.by)
-            raise InvalidFile(f"{batch.name(row)}, {self.by}", None, "the label of a person", remedy)
-        # Zero is one number, whatever its sign.
-        return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
+        return np.asarray(pc.fill_null(pc.index_in(labels, value_set=self.persons), -1), dtype=np.int64)
 
-    def labels_of_points(self, batch: Batch) -> pa.Array:
-        """Return the label of the person of each point as a pyarrow array; refuse rows without one."""
-        import pyarrow as pa
 
-        labels = self.labels(batch)
-        each_row_once = np.array_equal(batch.rows, np.arange(len(labels)))
-        return labels if each_row_once else labels.take(pa.array(batch.rows))
+def labels_of(batch: Batch, by: str | None) -> pa.Array:
+    """Return the label of the person of each row as a pyarrow array; refuse rows without one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    def whose(self, batch: Batch) -> Index:
-        """Return the position of the person of each row; -1 for persons who were not counted."""
-        import pyarrow.compute as pc
+    if by is None:
+        return pa.repeat(0, len(batch))
+    column = batch.columns[by].combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    unknown = pc.is_null(column, nan_is_null=True)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        unknown = pc.or_kleene(unknown, pc.equal(column, ""))
+    if pc.any(unknown).as_py():
+        row = pc.index(unknown, True).as_py()
+        others = "{where:{by} is not null}" if by.isidentifier() else "{where}"
+        remedy = Message(f"Give everyone a label, or use only the other rows with {others}.", by=by)
+        raise InvalidFile(f"{batch.name(row)}, {by}", None, "the label of a person", remedy)
+    # Zero is one number, whatever its sign.
+    return pc.add(column, pa.scalar(0, column.type)) if pa.types.is_floating(column.type) else column
 
-        found = pc.index_in(self.labels(batch), value_set=self.persons)
-        return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
+
+def labels_of_points(batch: Batch, labels: pa.Array) -> pa.Array:
+    """Return the label of the person of each point, given that of each row."""
+    import pyarrow as pa
+
+    each_row_once = np.array_equal(batch.rows, np.arange(len(labels)))
+    return labels if each_row_once else labels.take(pa.array(batch.rows))

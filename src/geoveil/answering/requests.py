@@ -25,7 +25,7 @@ from geoveil.queries import (
     UserFunction,
     best_hull,
 )
-from geoveil.queries.evaluation import away, displacement
+from geoveil.queries.evaluation import away
 
 if TYPE_CHECKING:
     import shapely
@@ -45,20 +45,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Question:
-    """A question, before it is known how many points each person has.
+    """A question, before it is known how many points each person has."""
 
-    Parameters
-    ----------
-    query : callable
-        The class of its query, or a function that builds one.
-    method : str
-        The algorithm: "best", "paper" or "both".
-    options : dict
-        The question's own parameters.
-    """
-
+    #: The class of its query, or a function that builds one.
     query: Callable[..., Query]
+    #: The algorithm: "best", "paper" or "both".
     method: str
+    #: The question's own parameters.
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def about(
@@ -104,8 +97,7 @@ def distance(data: Intake, p: ShapeLike, fn_error: float | None, method: str) ->
     if data.dimension != 2:
         raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
     measure = functools.partial(_to_geometry, geometry=geometry)
-    rounding = _rounding_of_doubles(data)
-    return Question(Distance, method, {"measure": measure, "fn_error": fn_error, "rounding": rounding})
+    return Question(Distance, method, {"measure": measure, "fn_error": fn_error, "rounding": data.doubles_rounding})
 
 
 def _to_geometry(x: Reals, geometry: shapely.Geometry) -> Reals:
@@ -143,10 +135,6 @@ def lipschitz_function(
 def own_function(data: Intake, fn: Lipschitz, size: int, fn_error: float | None, method: str) -> Question:
     """Ask for the value of a user's function."""
     checks.count("size", size, low=1, remedy="It is the number of values that fn returns.")
-    rounding = _rounding_of_doubles(data)
-    return Question(UserFunction, method, {"fn": fn, "numbers": size, "fn_error": fn_error, "rounding": rounding})
-
-
-def _rounding_of_doubles(data: Intake) -> float:
-    """Return the largest distance in metres between a point and the doubles that a function gets for it."""
-    return data.form.rounding + displacement(data.form.coords)
+    return Question(
+        UserFunction, method, {"fn": fn, "numbers": size, "fn_error": fn_error, "rounding": data.doubles_rounding}
+    )

@@ -5,34 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from geoveil._types import (
-    Columns,
-    CoordinateColumns,
-    CrsLike,
-    Labels,
-    LocationsLike,
-    Missing,
-    Outside,
-    Progress,
-    Pseudonyms,
-    Times,
-)
-from geoveil._types import Path as PathLike
+from geoveil._types import Columns, Labels, Progress
 from geoveil.answering.charging import Charger
 from geoveil.answering.crowd import CrowdQuestion
 from geoveil.answering.intake import Intake
+from geoveil.answering.pipeline import Inquiry, OutputFile, R, answer
 from geoveil.answering.preparation import Concern
 from geoveil.answering.requests import Question
-from geoveil.certificates import SigningKey
 from geoveil.errors import InvalidParameter, warn
-from geoveil.geo import Area, AreaLike, Plane
+from geoveil.geo import Area, Plane
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import check_target
 from geoveil.noise import Source
-from geoveil.privacy import Duration, Guarantee
+from geoveil.privacy import Guarantee
 from geoveil.queries import Query
 from geoveil.release import CrowdRelease, Release
 from geoveil.release.as_file import RASTERS, endings
@@ -41,134 +28,50 @@ from geoveil.release.kinds import kind_of
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = [
-    "Asked",
-    "MakeCrowdQuestion",
-    "MakeQuestion",
-    "Reading",
-    "Rows",
-    "Settings",
-    "Trips",
-    "check_destination",
-    "written",
-]
+__all__ = ["Asked", "MakeCrowdQuestion", "MakeQuestion", "Rows", "Trips"]
 
-R = TypeVar("R", bound=Release)
 #: Makes a question about data that was taken in; public places are converted to its plane.
 MakeQuestion: TypeAlias = Callable[[Intake], Question]
 #: Makes a question about a crowd, given the plane of the data.
-MakeCrowdQuestion: TypeAlias = Callable[[Plane | None], CrowdQuestion]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How locations are read from a table or a file: as for `geoveil.Locations`."""
-
-    lat: CoordinateColumns = None
-    lon: CoordinateColumns = None
-    crs: CrsLike = None
-    geometry: str | None = None
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    names: str | Sequence[str] | None = None
-    layer: str | None = None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Whose rows they are, when and where they are, and which of them are used: as for `geoveil.Locations`."""
-
-    person: Labels = None
-    times: Times = None
-    thin: Duration | None = None
-    area: AreaLike = None
-    outside: Outside = "refuse"
-    missing: Missing = "refuse"
-    where: str | None = None
-    pseudonyms: Pseudonyms = False
-
-    def columns(self, of: str) -> tuple[str | None, str | list[str] | None]:
-        """Return the columns of persons and of times; refuse values, which only rows in memory can have."""
-        person, times = self.person, self.times
-        if not isinstance(person, str | None):
-            raise InvalidParameter("person", person, f"a column of {of}", "Name it.")
-        if isinstance(times, str | None):
-            return person, times
-        if not all(isinstance(column, str) for column in times):
-            raise InvalidParameter("times", times, f"a column of {of}", "Name it.")
-        return person, [*times]
+MakeCrowdQuestion: TypeAlias = Callable[[Plane | None], CrowdQuestion[Any]]
 
 
 @dataclass(frozen=True)
 class Trips:
-    """How trips are made of points, for questions about flows.
+    """How trips are made, for questions about flows: of all points, of destinations beside the origins, or of rows."""
 
-    Parameters
-    ----------
-    destinations : array or table, optional
-        The destinations, in the order of the origins.
-    trip : str or array of labels, optional
-        The trip of each point.
-    """
-
-    destinations: LocationsLike | None = None
-    trip: Labels = None
+    #: The trip of each point, or the destinations in the order of the origins.
+    of: Labels | Rows = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
-    """How a question is asked, besides the question itself.
+    """How a question is asked, besides the question itself."""
 
-    Parameters
-    ----------
-    guarantee : CGP or GP
-        The guarantee, per metre on the ground.
-    charger : callable
-        Returns who is charged, given the labels of the persons, or None if all points are one person's.
-    source : Source
-        The source of randomness.
-    together : bool
-        Whether there is one answer about all persons, rather than one for each.
-    key : str, optional
-        The name under which a ledger stores the answer.
-    keep : list of columns or "all", optional
-        Columns that are released unchanged.
-    label : str, optional
-        The column whose values name the rows of the answer.
-    ordered : bool
-        Whether the answer depends on the order of a person's points.
-    stored : bool
-        Whether a ledger holds the answer already.
-    skips : bool
-        Whether persons without enough budget are left out.
-    to : path, optional
-        The file to which the release is written.
-    overwrite : bool
-        Whether an existing file is replaced.
-    sign : SigningKey, optional
-        The key that signs the certificate of that file.
-    progress : callable
-        Called with the share of the work that is done, from 0 to 1.
-    confirm : callable, optional
-        Called with the concerns about a release before anything is charged.
-    """
-
+    #: The guarantee, per metre on the ground.
     guarantee: Guarantee
+    #: Returns who is charged, given the labels of the persons, or None if all points are one person's.
     charger: Callable[[Iterable[object] | None], Charger]
     source: Source
-    together: bool
-    key: str | None
-    keep: Columns
-    label: str | None
-    ordered: bool
-    stored: bool
-    skips: bool
-    to: PathLike | None
-    overwrite: bool
-    sign: SigningKey | None
-    progress: Progress
-    confirm: Callable[[Sequence[Concern]], None] | None
+    #: Whether there is one answer about all persons, rather than one for each.
+    together: bool = False
+    #: The name under which a ledger stores the answer.
+    key: str | None = None
+    #: Columns that are released unchanged.
+    keep: Columns = None
+    #: The column whose values name the rows of the answer.
+    label: str | None = None
+    #: Whether the answer depends on the order of a person's points.
+    ordered: bool = False
+    #: Whether a ledger holds the answer already.
+    stored: bool = False
+    #: Whether persons without enough budget are left out.
+    skips: bool = False
+    #: The file to which the release is written.
+    output: OutputFile | None = None
+    progress: Progress = lambda share: None
+    #: Called with the concerns about a release before anything is charged.
+    confirm: Callable[[Sequence[Concern]], None] | None = None
 
     def tell(self, concerns: Sequence[Concern]) -> None:
         """Tell the owner of concerns about a release: by the function that was given for that, or by a warning."""
@@ -176,6 +79,27 @@ class Asked:
             self.confirm(concerns)
         elif concerns:
             warn(" ".join(map(str, concerns)))
+
+    def check_output(self, query: Query, plane: Plane | None) -> None:
+        """Refuse a file to which the answer of a query could not be written, before anything is charged."""
+        if self.output is None:
+            return
+        path = self.output.path
+        if plane is None:
+            allowed = "left out for metres without a place on the Earth"
+            remedy = "numpy writes arrays; a frame states where its points are."
+            raise InvalidParameter("to", str(path), allowed, remedy)
+        kind = kind_of(query)
+        known = (*endings(placed=kind.placed(query)), *(RASTERS if kind.raster else ()))
+        if ending(path) not in known:
+            raise InvalidParameter("to", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
+        check_target(path, overwrite=self.output.overwrite)
+
+    def answered(self, inquiry: Inquiry[Any, R], labels: Iterable[object] | None, plane: Plane | None) -> R:
+        """Charge for an inquiry about persons with these labels, draw its answer, and write it if that was asked."""
+        charger = self.charger(labels)
+        self.check_output(inquiry.first, plane)
+        return answer(inquiry, self.source, charger, self.key, self.progress, self.output)
 
 
 class Rows(ABC):
@@ -213,25 +137,3 @@ class Rows(ABC):
     @abstractmethod
     def frame(self, *, every_row: bool) -> geopandas.GeoDataFrame:
         """Return the true locations as a frame; `every_row` if rows without a location are kept."""
-
-
-def check_destination(asked: Asked, query: Query, plane: Plane | None) -> None:
-    """Refuse a file to which the answer of a query could not be written, before anything is charged."""
-    if asked.to is None:
-        return
-    path = Path(asked.to)
-    if plane is None:
-        allowed = "left out for metres without a place on the Earth"
-        raise InvalidParameter("to", str(path), allowed, "numpy writes arrays; a frame states where its points are.")
-    kind = kind_of(query)
-    known = (*endings(placed=kind.placed(query)), *(RASTERS if kind.raster else ()))
-    if ending(path) not in known:
-        raise InvalidParameter("to", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
-    check_target(path, overwrite=asked.overwrite)
-
-
-def written(release: R, asked: Asked) -> R:
-    """Write a release to the file that was named, if one was."""
-    if asked.to is not None:
-        release.to_file(asked.to, sign=asked.sign, overwrite=asked.overwrite)
-    return release

@@ -98,10 +98,10 @@ def forecast_lines(found: Forecast, numbers: PublicNumbers) -> list[tuple[str, s
         told.append(("", f"a single point at most {metres(found.single)}{whose}"))
     if found.remark:
         told.append(("note", found.remark))
-    return [*told, ("ledger", _balance_line(found.question, found.charges))] if found.charges else told
+    return [*told, ("ledger", _balance_line(found.charges))] if found.charges else told
 
 
-def _balance_line(question: str, charges: Sequence[ForeseenCharge]) -> str:
+def _balance_line(charges: Sequence[ForeseenCharge]) -> str:
     """Return the budget that is left in the accounts that would be charged."""
     from geoveil.privacy import exact
 
@@ -114,8 +114,7 @@ def _balance_line(question: str, charges: Sequence[ForeseenCharge]) -> str:
         line += f"; too little in {len(short):,} of them, such as {short[0]}" if short else ""
     unknown = [charge for charge in charges if charge.cost is None]
     if unknown:
-        priced = "a file for a smaller unit is refused" if question == "points" else "the release computes its cost"
-        line += f"; it is for {protected(unknown[0].total.metric)}, and {priced}"
+        line += f"; it is for {protected(unknown[0].total.metric)}, and the release computes its cost"
     return line
 
 

@@ -8,10 +8,11 @@ the released locations: what it finds is public, and certificates state it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from geoveil._types import Columns
 from geoveil.errors import InvalidParameter, Message, warn
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.columns import in_full, is_coordinate, named_in, tells_places
@@ -19,6 +20,9 @@ from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.location_values import location_values, numbers_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
     from geoveil.geo.planes import Plane
 
 __all__ = [
@@ -31,6 +35,8 @@ __all__ = [
     "unchanged_columns",
 ]
 
+#: Values of a column.
+ColumnValues: TypeAlias = "NDArray[Any] | pd.Series | pd.Index"
 #: The number of rows that the tests look at, which bounds their time.
 SAMPLE = 10_000
 #: The share of the variance of locations, in ranks, that a column must explain to be said to follow them.
@@ -72,7 +78,7 @@ def row_places(coords: Floats, row_of_point: Index, rows: Index) -> Floats:
     return np.hstack([coords[first], coords[after - 1]])
 
 
-def suspicions(name: Hashable, values: Any, places: Floats, plane: Plane | None) -> list[str]:
+def suspicions(name: Hashable, values: ColumnValues, places: Floats, plane: Plane | None) -> list[str]:
     """Return the reasons, for the owner alone, why releasing a column unchanged may reveal locations.
 
     Parameters
@@ -91,7 +97,7 @@ def suspicions(name: Hashable, values: Any, places: Floats, plane: Plane | None)
     return [*_by_name(name), *_by_values(values, plane), *(close if share >= _CLOSELY else [])]
 
 
-def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Any, plane: Plane | None) -> None:
+def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Columns, plane: Plane | None) -> None:
     """Refuse columns that `keep="all"` would release although they reveal locations; warn of those that are named.
 
     The error and the warnings are for the owner of the data: they must not be published.
@@ -166,7 +172,7 @@ def _by_name(name: Hashable) -> list[str]:
     return [_SUGGESTS] if tells_places(name) else []
 
 
-def _by_values(values: Any, plane: Plane | None) -> list[str]:
+def _by_values(values: ColumnValues, plane: Plane | None) -> list[str]:
     kind = location_values(values, plane)
     return [f"its values look like {kind}"] if kind else []
 
@@ -175,7 +181,7 @@ def _and(parts: list[str]) -> str:
     return ", and ".join(parts)
 
 
-def followed_share(values: Any, places: Floats) -> float:
+def followed_share(values: ColumnValues, places: Floats) -> float:
     """Return how much of the variance of locations, in ranks, a column explains: from 0 to 1.
 
     It is 0 where this may well be chance, and for numbers that count the rows, whose order is public.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, LocationsLike, Missing, Outside
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.geo.areas import AreaLike
@@ -183,7 +184,7 @@ def _named(table: Table, lat: CoordinateColumns, lon: CoordinateColumns) -> tupl
     return tuple(zip(lons, lats, strict=True)), True
 
 
-def _names(table: Table, argument: str, given: Any) -> list[Any]:
+def _names(table: Table, argument: str, given: Any) -> list[Hashable]:
     """Return the names of columns that the caller gives, as one name or a list."""
     several = isinstance(given, list | tuple) and given not in table.names
     names = list(given) if several else [given]
@@ -241,7 +242,7 @@ def _selected(form: Form, plane: Plane | None, missing: Missing, outside: Outsid
     return form
 
 
-def form_of(x: Any, plane: Plane | None = None, pairs: Pairs = ()) -> Form:
+def form_of(x: LocationsLike, plane: Plane | None = None, pairs: Pairs = ()) -> Form:
     """Return the form of locations: in metres, as a user gave them, or released in a plane.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil._types import Columns, Labels, Outside, PlaceLike, ShapeLike
+from geoveil._types import Columns, Labels, LocationsLike, Outside, PlaceLike, ShapeLike, Times
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, warn
 from geoveil.facts import Reason, Unchanged
@@ -111,11 +111,11 @@ class Form(ABC):
         check_any(len(some.coords), len(kept), some.selection.removed)
         return some
 
-    def spread(self, argument: str, values: Any) -> Any:
+    def spread(self, argument: str, values: Times) -> pd.Series:
         """Return one value per point, given one per row of the input or one per point."""
         import pandas as pd
 
-        column = pd.Series(values.to_pandas() if hasattr(values, "to_pandas") else values)
+        column = pd.Series(values if values is None or not hasattr(values, "to_pandas") else values.to_pandas())
         if len(column) == len(self.coords) and self.selection.rows is None:
             return column
         remained = self.selection.rows
@@ -126,10 +126,10 @@ class Form(ABC):
         return (column if remained is None else column[remained]).iloc[self.rows]
 
     @abstractmethod
-    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> LocationsLike:
         """Return released points, one for each point of the input, with copies of the unchanged columns."""
 
-    def replaced(self, coords: Floats) -> Any:
+    def replaced(self, coords: Floats) -> LocationsLike:
         """Return a released value with other coordinates, and all columns that it has."""
         return self.points(coords)
 
@@ -139,7 +139,7 @@ class Form(ABC):
         some.coords = self.coords[points]
         return some
 
-    def place(self, coords: Floats) -> Any:
+    def place(self, coords: Floats) -> shapely.Point | Floats:
         """Return one released place."""
         import shapely
 
@@ -155,7 +155,7 @@ class Form(ABC):
         """Return released bounds of many persons, one per row."""
         return ends if self.plane is None else self.plane.boxes(ends)
 
-    def body(self, vertices: Any) -> Any:
+    def body(self, vertices: object) -> object:
         """Return the convex hull of released vertices in the plane; in more dimensions, the vertices themselves."""
         if not isinstance(vertices, np.ndarray) or vertices.shape[1] != 2:
             return vertices
@@ -164,7 +164,7 @@ class Form(ABC):
         body = shapely.MultiPoint(vertices).convex_hull
         return body if self.plane is None else self.plane.body(body)
 
-    def bodies(self, vertices: Sequence[Any]) -> Any:
+    def bodies(self, vertices: Sequence[Any]) -> Sequence[object]:
         """Return the convex hulls of many persons' released vertices; see `body`."""
         if not all(isinstance(each, np.ndarray) and each.shape[1] == 2 for each in vertices):
             return [self.body(each) for each in vertices]
@@ -197,16 +197,16 @@ class Form(ABC):
         """The names of the columns of a table but those of locations."""
         return []
 
-    def column(self, name: Hashable) -> Any:
+    def column(self, name: Hashable) -> pd.Series:
         """Return the values of a column, one for each point."""
         raise KeyError(name)
 
-    def labels(self, positions: Index) -> Any:
+    def labels(self, positions: Index) -> Index | pd.Index:
         """Return the names of points: their positions in the input, or a frame's index labels."""
         rows = self.selection.rows
         return positions if rows is None else np.flatnonzero(rows)[positions]
 
-    def people(self, by: Labels, argument: str = "person") -> Any:
+    def people(self, by: Labels, argument: str = "person") -> pd.api.extensions.ExtensionArray:
         """Return a label for each point, given by an argument of this name."""
         rows = self.selection.rows
         count, chosen = (len(self.coords), slice(None)) if rows is None else (len(rows), rows)
@@ -242,7 +242,7 @@ class Form(ABC):
             raise InvalidParameter("p", geometry, "a geometry with finite coordinates", "Correct it, or give (x, y).")
         return geometry if self.plane is None else self.plane.near_shape("p", geometry)
 
-    def _own(self, argument: str, place: Any) -> Any:
+    def _own(self, argument: str, place: Any) -> ShapeLike:
         """Return the geometry of a frame of one row, in the input's system; return anything else unchanged."""
         if not hasattr(place, "to_crs"):
             return place
@@ -271,10 +271,10 @@ class ArrayForm(Form):
 class PointsForm(Form):
     """A list of shapely Points, in metres or in coordinates of a system."""
 
-    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> list[shapely.Point]:
         import shapely
 
-        return shapely.points(self.out(coords)).tolist()
+        return [*shapely.points(self.out(coords))]
 
 
 class GeometryForm(Form):
@@ -284,12 +284,12 @@ class GeometryForm(Form):
         super().__init__(coords, plane)
         self._kind = kind
 
-    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> shapely.Geometry:
         shown = self.out(coords)
         return self._kind(shown[0] if len(shown) == 1 and self._kind.__name__ == "Point" else shown)
 
 
-def array_of(x: Any) -> Reals:
+def array_of(x: LocationsLike) -> Reals:
     """Return an (n, d) array as real numbers."""
     try:
         # A table would be read as a matrix, its other columns as coordinates.
@@ -335,7 +335,9 @@ def _numbers(given: NDArray[Any]) -> Reals:
     return Reals(given.astype(float), 2.0**-53 * FARTHEST, ball)
 
 
-def labels_of(by: Any, count: int, chosen: Any = slice(None), argument: str = "person") -> Any:
+def labels_of(
+    by: Labels, count: int, chosen: slice | NDArray[np.bool_] = slice(None), argument: str = "person"
+) -> pd.api.extensions.ExtensionArray:
     """Return the labels of the chosen rows, given one label for each of `count` rows."""
     import pandas as pd
 
@@ -346,7 +348,9 @@ def labels_of(by: Any, count: int, chosen: Any = slice(None), argument: str = "p
         by = pa.chunked_array(by).to_pandas().array
     allowed = f"{count} labels, one for each row: names or numbers of persons"
     remedy = "Give an array of labels, or name a column of a frame."
-    if isinstance(by, str) or not hasattr(by, "__len__"):
+    if isinstance(by, str):
+        raise InvalidParameter(argument, by, allowed, remedy)
+    if by is None or not hasattr(by, "__len__"):
         raise InvalidData(argument, by, allowed, remedy)
     shape = getattr(by, "shape", (len(by),))
     if shape != (count,):
@@ -370,14 +374,14 @@ def check_any(points: int, rows: int, removed: RowCounts = NONE) -> None:
         raise InvalidData("x", (points, 2), "at least one point", remedy)
 
 
-def checked_vertices(geometries: Any) -> tuple[Floats, Index]:
+def checked_vertices(geometries: NDArray[np.object_]) -> tuple[Floats, Index]:
     """Return the points of geometries; warn of heights and measures, which are dropped."""
     found = vertices(geometries)
     warn_of_heights(geometries)
     return found
 
 
-def warn_of_heights(geometries: Any) -> None:
+def warn_of_heights(geometries: NDArray[np.object_]) -> None:
     """Warn of heights and measures, which are dropped."""
     for more in extra_dimensions(geometries):
         message = f"{more[0].upper()}{more[1:]} are dropped: only the plane is released."

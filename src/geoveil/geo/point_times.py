@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.forms import Floats, Form
 from geoveil.geo.seconds import ReadTimes, in_stated_unit, read_times, seconds_of, time_column, without_time
 
-__all__ = ["known_times", "point_seconds", "point_times", "time_columns"]
+__all__ = ["chosen_time_columns", "known_times", "point_seconds", "point_times", "time_columns"]
 
 
 def point_seconds(form: Form, times: Times) -> Floats:
@@ -56,21 +57,42 @@ def known_times(form: Form, times: Times, missing: Missing) -> Form:
 def time_columns(form: Form, times: Times) -> tuple[str, ...]:
     """Return the columns of times that are named, or the only one; nothing where times are given otherwise."""
     each = max(len(form.pairs), 1)
-    if times is None:
-        names = _all_columns(form, each)
-    elif isinstance(times, str):
-        names = [times]
-    elif each > 1 and isinstance(times, list) and len(times) and isinstance(times[0], str):
-        names = [*times]
-    else:
+    named = each > 1 and isinstance(times, list) and len(times) > 0 and isinstance(times[0], str)
+    if not named and not isinstance(times, str | None):
         return ()
-    names = [time_column(name, form.names) for name in names]
-    if not set(names) <= set(form.names) or len(names) != each:
-        needed = "a column of the table" if each == 1 else f"{each} columns, one for each point of a row"
-        remedy = Message("Name a column, such as {times:t}.")
-        shown = names[0] if len(names) == 1 else names
-        raise InvalidParameter("times", shown, f"times, or {needed}, among {form.names}", remedy)
-    return tuple(names)
+    if times is None and not form.has_columns:
+        remedy = Message("Give {times}, as datetimes, durations or texts of dates.")
+        raise InvalidParameter("times", None, "a time for each point", remedy)
+    return chosen_time_columns(times, [*form.times], form.names, each, "the table")
+
+
+def chosen_time_columns(
+    times: Times, recognised: Sequence[Hashable], columns: Sequence[Hashable], each: int, of: str
+) -> tuple[str, ...]:
+    """Return the columns of times that are named, or those that are recognised: one, or one for each point of a row.
+
+    Parameters
+    ----------
+    times : str or list of str, optional
+        The columns that are named.
+    recognised, columns : sequence of str
+        The columns that hold times, and all columns.
+    each : int
+        The number of points of a row that have columns of their own.
+    of : str
+        The data, for errors.
+    """
+    known = {str(name): name for name in recognised}
+    named = [times] if isinstance(times, str) else [*(known if times is None else times)]
+    found = [known.get(name) or time_column(name, columns) for name in named]
+    if len(found) == each and set(found) <= set(columns):
+        return tuple(name if isinstance(name, str) else str(name) for name in found)
+    needed = "one column of times" if each == 1 else f"{each} columns of times, one for each point of a row"
+    among = [*recognised] if times is None else [*columns]
+    allowed = f"{needed} of {of}, " + (f"one of {among}" if among else "which has none")
+    remedy = Message("Name it, such as {times:t}; a column that was removed is released with {keep}.")
+    shown = found[0] if times is not None and len(found) == 1 else (found or None)
+    raise InvalidParameter("times", None if times is None else shown, allowed, remedy)
 
 
 def _values(form: Form, times: Times) -> tuple[Any, str]:
@@ -89,15 +111,3 @@ def _values(form: Form, times: Times) -> tuple[Any, str]:
     # The points of a row follow each other.
     order = np.arange(len(columns)).reshape(each, -1).T.ravel()
     return columns.iloc[order], ", ".join(names)
-
-
-def _all_columns(form: Form, each: int) -> list[str]:
-    """Return the columns of times of a table, if there are as many as a row has points."""
-    if not form.has_columns:
-        remedy = Message("Give {times}, as datetimes, durations or texts of dates.")
-        raise InvalidParameter("times", None, "a time for each point", remedy)
-    if len(form.times) != each:
-        said = f"one of {[*form.times]}" if form.times else "a column of times; the table has none"
-        remedy = Message("Name it, such as {times:t}; a column that was removed is released with {keep}.")
-        raise InvalidParameter("times", None, said, remedy)
-    return [str(name) for name in form.times]

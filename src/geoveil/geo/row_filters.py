@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,7 +198,7 @@ class _Evaluation:
     def __init__(self, filter_: RowFilter, table: pa.Table, name: RowName) -> None:
         self._filter, self._table, self._row_name = filter_, table, name
 
-    def condition(self, found: exp.Expr) -> Any:
+    def condition(self, found: exp.Expr) -> pa.ChunkedArray:
         """Return whether each row satisfies a condition: true, false or null, as in SQL."""
         import pyarrow.compute as pc
         from sqlglot import exp
@@ -226,7 +226,7 @@ class _Evaluation:
             return self._compared("equal", found, exp.true())
         raise self._filter.wrong(f"{found.sql()} is not allowed")
 
-    def _comparison(self, found: exp.Expr) -> Any:
+    def _comparison(self, found: exp.Expr) -> pa.ChunkedArray:
         from sqlglot import exp
 
         plain, exchanged = _COMPARISONS[type(found).__name__]
@@ -235,7 +235,7 @@ class _Evaluation:
             return self._compared(exchanged, right, left)
         return self._compared(plain, left, right)
 
-    def _is(self, found: exp.Is) -> Any:
+    def _is(self, found: exp.Is) -> pa.ChunkedArray:
         import pyarrow.compute as pc
         from sqlglot import exp
 
@@ -245,7 +245,7 @@ class _Evaluation:
             raise self._filter.wrong(f"{found.sql()} is not allowed")
         return pc.is_null(self._values(self._filter.kind(found.this)[0]))
 
-    def _like(self, found: exp.Expr) -> Any:
+    def _like(self, found: exp.Expr) -> pa.ChunkedArray:
         import pyarrow.compute as pc
         from sqlglot import exp
 
@@ -255,13 +255,14 @@ class _Evaluation:
             raise self._filter.wrong(f"{found.sql()}: like compares texts")
         return pc.match_like(self._values(name), pattern, ignore_case=isinstance(found, exp.ILike))
 
-    def _compared(self, comparison: str, column: exp.Expr, value: exp.Expr) -> Any:
+    def _compared(self, comparison: str, column: exp.Expr, value: exp.Expr) -> pa.ChunkedArray:
         """Compare a column with a value."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         name, kind = self._filter.kind(column)
-        given, values = self._value(value), self._values(name)
+        given: str | float | pa.Scalar = self._value(value)
+        values = self._values(name)
         if isinstance(given, bool):
             values = self._truths(name, kind, values)
         elif isinstance(given, str) and pa.types.is_temporal(kind):
@@ -274,7 +275,7 @@ class _Evaluation:
             values = self._numbers(name, values)
         return getattr(pc, comparison)(values, given)
 
-    def _values(self, name: str) -> Any:
+    def _values(self, name: str) -> pa.ChunkedArray:
         """Return a column; empty texts and numbers that are NaN count as missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -289,7 +290,7 @@ class _Evaluation:
             return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         return column
 
-    def _value(self, given: exp.Expr) -> Any:
+    def _value(self, given: exp.Expr) -> str | float:
         """Return the value of a literal: a text, a number or a truth."""
         from sqlglot import exp
 
@@ -298,16 +299,18 @@ class _Evaluation:
         if isinstance(given, exp.Boolean):
             return bool(given.this)
         if isinstance(given, exp.Neg) and isinstance(given.this, exp.Literal) and not given.this.is_string:
-            return -self._value(given.this)
+            number = self._value(given.this)
+            assert not isinstance(number, str)
+            return -number
         if not isinstance(given, exp.Literal):
             raise self._filter.wrong(f"{given.sql()} is not a text, a number, true or false")
         if given.is_string:
             if not given.this:
                 raise self._filter.wrong("an empty text is written as: is null")
-            return given.this
+            return str(given.this)
         return int(given.this) if given.this.isdigit() and len(given.this) < 19 else float(given.this)
 
-    def _numbers(self, name: str, values: Any) -> Any:
+    def _numbers(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return texts as numbers."""
         import pyarrow as pa
 
@@ -323,7 +326,7 @@ class _Evaluation:
                 "Correct it, leave the field empty, or write the value in the filter in single quotes.",
             ) from None
 
-    def _truths(self, name: str, kind: pa.DataType, values: Any) -> Any:
+    def _truths(self, name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return texts such as "true" and "False" as truths."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -335,7 +338,7 @@ class _Evaluation:
         lower = pc.utf8_lower(pc.utf8_trim_whitespace(values)).to_pylist()
         return pa.chunked_array([pa.array([_TRUTH.get(text) for text in lower], pa.bool_())])
 
-    def _time(self, text: str, kind: pa.DataType) -> Any:
+    def _time(self, text: str, kind: pa.DataType) -> pa.Scalar:
         """Return a text as a time of the type of a column; a text without a time zone is in the column's zone."""
         import pandas as pd
         import pyarrow as pa

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Required, Self, TypedDict, Unpack
 
 import numpy as np
 
-from geoveil._types import Columns, Labels, Missing, Outside
+from geoveil._types import Columns, Labels, LocationsLike, Missing, Outside, Times
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.columns import choose, reasons_of
@@ -19,14 +19,25 @@ from geoveil.geo.geometries import Index, RowName, position
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_locations import CoordinateRows, GeometryRows, RowLocations
-from geoveil.geo.row_selection import row_filter, select_rows
+from geoveil.geo.row_selection import check_column, row_filter, select_rows
 from geoveil.geo.table_kinds import PandasTable
 from geoveil.noise import Reals
 
 if TYPE_CHECKING:
+    import geopandas
     import pandas as pd
 
 __all__ = ["FrameForm", "RowForm", "TableForm"]
+
+
+class Choice(TypedDict, total=False):
+    """Which rows are used, and how they are named in errors; released rows are not checked again."""
+
+    released: Required[bool]
+    outside: Outside
+    missing: Missing
+    where: str | None
+    name: RowName
 
 
 class RowForm(Form):
@@ -38,12 +49,8 @@ class RowForm(Form):
         The rows.
     plane : Plane, optional
         The plane in which noise is added; None where coordinates are metres.
-    released : bool
-        Whether the rows are released ones, which are not checked again.
-    outside, missing, where : str
-        What is done about points outside of the area and about rows without a location, and a filter of rows.
-    name : callable
-        Returns the name of a row in errors, given its position.
+    **how
+        Which rows are used; see `Choice`.
     """
 
     #: The column of persons, if it holds pseudonyms.
@@ -53,13 +60,10 @@ class RowForm(Form):
         self,
         locations: RowLocations,
         plane: Plane | None,
-        *,
-        released: bool,
-        outside: Outside = "refuse",
-        missing: Missing = "refuse",
-        where: str | None = None,
-        name: RowName = position,
+        **how: Unpack[Choice],
     ) -> None:
+        released, outside, name = how["released"], how.get("outside", "refuse"), how.get("name", position)
+        missing, where = how.get("missing", "refuse"), how.get("where")
         self._given = table = locations.table
         self._names = locations.others
         self.outside, self.where = outside, row_filter(locations, where)
@@ -89,9 +93,11 @@ class RowForm(Form):
     def rows(self) -> Index:
         return self._rows
 
-    def spread(self, argument: str, values: Any) -> Any:
+    def spread(self, argument: str, values: Times) -> pd.Series:
         index = getattr(self._given, "index", None)
-        if hasattr(values, "index") and hasattr(values, "reindex") and index is not None:
+        import pandas as pd
+
+        if isinstance(values, pd.Series) and index is not None:
             if not values.index.equals(index):
                 remedy = f"Use {argument}.reindex(x.index), or {argument}.to_numpy() if the rows already correspond."
                 raise InvalidParameter(argument, "a Series with another index", "indexed like the table", remedy)
@@ -102,27 +108,27 @@ class RowForm(Form):
     def names(self) -> list[Any]:
         return self._names
 
-    def column(self, name: Hashable) -> Any:
+    def column(self, name: Hashable) -> pd.Series:
         return self._table.column(name)[self._rows]
 
-    def labels(self, positions: Index) -> Any:
+    def labels(self, positions: Index) -> Index | pd.Index:
         return self._table.labels(self._rows[positions])
 
-    def people(self, by: Any, argument: str = "person") -> Any:
+    def people(self, by: Labels, argument: str = "person") -> pd.api.extensions.ExtensionArray:
         return self._row_labels(by, argument)[self._rows]
 
-    def _row_labels(self, by: Any, argument: str = "person") -> Any:
+    def _row_labels(self, by: Labels, argument: str = "person") -> pd.api.extensions.ExtensionArray:
         """Return the label of each row that remains."""
+        import pandas as pd
+
         columns, index = self.names, getattr(self._given, "index", None)
         if isinstance(by, str):
-            if by not in columns:
-                allowed = f"a column of the data, one of {columns}"
-                raise InvalidData(argument, by, allowed, "Or give a label for each row.")
+            check_column(argument, by, columns, "the data")
             by = self._given.column(by)
         elif isinstance(by, tuple) and by in columns:
             remedy = f"Use {argument}=x[{by!r}]."
             raise InvalidData(argument, by, "a label for each row: this is the name of a column", remedy)
-        elif hasattr(by, "index") and hasattr(by, "reindex") and index is not None and not by.index.equals(index):
+        elif isinstance(by, pd.Series) and index is not None and not by.index.equals(index):
             raise InvalidData(
                 argument,
                 f"a Series indexed {by.index.tolist()[:3]}...",
@@ -176,7 +182,7 @@ class RowForm(Form):
         places = row_places(coords, self._rows, rows)
         return unchanged_columns({**columns, **index}, {**more, **reasons}, places, self.plane)
 
-    def replaced(self, coords: Floats) -> Any:
+    def replaced(self, coords: Floats) -> LocationsLike:
         return self.points(coords, self.names)
 
     @cached_property
@@ -188,17 +194,19 @@ class RowForm(Form):
 class FrameForm(RowForm):
     """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
 
-    def __init__(self, frame: Any, plane: Plane, **how: Any) -> None:
+    def __init__(
+        self, frame: geopandas.GeoSeries | geopandas.GeoDataFrame, plane: Plane, **how: Unpack[Choice]
+    ) -> None:
         self.has_columns = hasattr(frame, "columns")
         super().__init__(GeometryRows(frame), plane, **how)
         warn_of_heights(np.asarray(self._frame.geometry.array))
 
     @property
-    def _frame(self) -> Any:
+    def _frame(self) -> geopandas.GeoSeries | geopandas.GeoDataFrame:
         assert isinstance(self._table, PandasTable)
         return self._table.frame
 
-    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> LocationsLike:
         """Return the same rows with released geometry and the columns that are released unchanged.
 
         All of it is built anew: frames and indices hold more than their rows show (`geo.plain_values`), and so do
@@ -228,11 +236,11 @@ class TableForm(RowForm):
 
     has_columns = True
 
-    def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Any) -> None:
+    def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Unpack[Choice]) -> None:
         self.pairs = locations.pairs
         super().__init__(locations, plane, **how)
 
-    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> Any:
+    def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> LocationsLike:
         """Return a new table of released coordinates and of copies of the columns that are released unchanged."""
         places = self.out(coords).reshape(-1, len(self.pairs), 2)
         released: dict[Any, Floats] = {}
@@ -243,7 +251,7 @@ class TableForm(RowForm):
         return self._table.built({name: released.get(name) for name in names})
 
 
-def _check_labels(frame: Any, names: Iterable[Hashable]) -> None:
+def _check_labels(frame: pd.DataFrame, names: Iterable[Hashable]) -> None:
     """Refuse an index, or the name of an axis, that is itself a place: labels are released unchanged."""
     import pandas as pd
 

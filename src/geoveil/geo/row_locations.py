@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from geoveil.geo.geometries import Floats, Index, RowName, position, present, vertices
 from geoveil.geo.recognition import Pair
 from geoveil.geo.table_kinds import PandasTable, Table
+
+if TYPE_CHECKING:
+    import geopandas
+    import pyarrow as pa
 
 __all__ = ["CoordinateRows", "GeometryRows", "Pairs", "RowLocations"]
 
@@ -33,6 +37,12 @@ class RowLocations(ABC):
         """The names of all columns but those of the points."""
         return [name for name in self.table.names if name not in self.places]
 
+    def arrow(self, columns: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+        import pyarrow as pa
+
+        return pa.table({name: self.table.arrow(name) for name in columns})
+
     @abstractmethod
     def present(self) -> NDArray[np.bool_]:
         """Return which rows have a location."""
@@ -48,7 +58,7 @@ class RowLocations(ABC):
 class GeometryRows(RowLocations):
     """The rows of a GeoSeries or GeoDataFrame: points, or lines and multipoints taken as their vertices."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: geopandas.GeoSeries | geopandas.GeoDataFrame) -> None:
         self.table, self.places = PandasTable(frame), frozenset([frame.geometry.name])
         self._geometries = np.asarray(frame.geometry.array)
 

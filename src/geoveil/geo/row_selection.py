@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
+from geoveil.facts import Removed
 from geoveil.geo.geometries import Floats, Index, RowName, count_missing, position
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_locations import RowLocations
 
-__all__ = ["NONE", "RowCounts", "Selection", "no_columns", "row_filter", "rows_inside", "select_rows"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["NONE", "RowCounts", "Selection", "check_column", "no_columns", "row_filter", "select_rows"]
 
 
 @dataclass(frozen=True)
 class RowCounts:
-    """The numbers of rows that were removed, by reason.
+    """The numbers of rows that were removed, by reason."""
 
-    Parameters
-    ----------
-    filtered : int
-        Rows that do not satisfy the filter.
-    missing : int
-        Rows without a location.
-    outside : int
-        Rows with a point outside the area.
-    thinned : int
-        Rows too soon after another one of the same person, where rows are thinned.
-    untimed : int
-        Rows without a time, where times are needed.
-    """
-
+    #: Rows that do not satisfy the filter.
     filtered: int = 0
+    #: Rows without a location.
     missing: int = 0
+    #: Rows with a point outside the area.
     outside: int = 0
+    #: Rows too soon after another one of the same person, where rows are thinned.
     thinned: int = 0
+    #: Rows without a time, where times are needed.
     untimed: int = 0
 
     def __add__(self, other: RowCounts) -> RowCounts:
@@ -47,6 +44,19 @@ class RowCounts:
     def total(self) -> int:
         """The number of all rows that were removed."""
         return sum(astuple(self))
+
+    def described(self, where: str | None, columns: Iterable[Hashable] = (), persons: Iterable[str] = ()) -> Removed:
+        """Describe the rows, columns and persons of the input that are not in a release."""
+        return Removed(
+            self.missing,
+            tuple(columns),
+            tuple(persons),
+            self.outside,
+            self.filtered,
+            where,
+            self.thinned,
+            self.untimed,
+        )
 
     def __str__(self) -> str:
         reasons = {
@@ -65,17 +75,11 @@ NONE = RowCounts()
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows that remain.
+    """The rows that remain."""
 
-    Parameters
-    ----------
-    rows : array of bool, optional
-        Which of the given rows remain; None if all do.
-    removed : RowCounts
-        The numbers of those that do not.
-    """
-
+    #: Which of the given rows remain; None if all do.
     rows: NDArray[np.bool_] | None = None
+    #: The numbers of those that do not.
     removed: RowCounts = NONE
 
 
@@ -96,13 +100,33 @@ def row_filter(locations: RowLocations, where: str | None) -> RowFilter | None:
     return RowFilter(where, kinds, places)
 
 
+def check_column(argument: str, name: object, columns: Sequence[Hashable], of: str) -> None:
+    """Refuse the name of a column that data has not, or that may hold places."""
+    if name is not None and name not in columns:
+        remedy = "Leave it out if all rows belong to one person." if argument == "person" else "Name another column."
+        raise InvalidParameter(argument, name, f"a column of {of}, one of {[*columns]}", remedy)
+
+
 def no_columns(where: str) -> InvalidParameter:
     """Return the error of a filter of data without columns."""
     return InvalidParameter("where", where, "left out, unless x is a table", "Select the rows before you ask.")
 
 
+class SelectableRows(Protocol):
+    """Rows that can be selected by their columns and places: those of a table, or a batch of those of a file."""
+
+    def present(self) -> NDArray[np.bool_]:
+        """Return which rows have a location."""
+
+    def points(self, rows: Index, name: RowName = position) -> tuple[Floats, Index]:
+        """Return the points of some rows, and for each point the position of its row in `rows`."""
+
+    def arrow(self, columns: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+
+
 def select_rows(
-    locations: RowLocations,
+    locations: SelectableRows,
     plane: Plane | None,
     where: RowFilter | None,
     *,
@@ -112,33 +136,32 @@ def select_rows(
 ) -> Selection:
     """Return the rows that remain: a filter comes first, then missing locations, then the area.
 
+    A line with some points outside the area is removed as a whole.
+
     Parameters
     ----------
-    locations : RowLocations
+    locations : SelectableRows
         The rows.
     plane : Plane, optional
         The plane of the area.
     where : RowFilter, optional
         The filter.
     missing, outside : str
-        As for `geoveil.points`.
+        As for `geoveil.Locations`.
     name : callable
         Returns the name of a row in errors, given its position.
     """
-    import pyarrow as pa
-
     there = locations.present()
     rows = np.ones(len(there), dtype=bool)
     if where is not None:
-        used = pa.table({column: locations.table.arrow(column) for column in where.columns})
-        rows = where.rows(used, name, plane)
+        rows = where.rows(locations.arrow(where.columns), name, plane)
     left = np.flatnonzero(rows)
     missed = count_missing(there[left], missing, lambda row: name(int(left[row])))
     left = left[there[left]]
     out = 0
     if outside == "drop" and plane is not None and len(left):
         coords, whose = locations.points(left, name)
-        inside = rows_inside(plane, coords, whose, len(left))
+        inside = np.bincount(whose[~plane.contains(coords)], minlength=len(left)) == 0
         out = int((~inside).sum())
         left = left[inside]
     removed = RowCounts(int((~rows).sum()), missed, out)
@@ -147,8 +170,3 @@ def select_rows(
     kept = np.zeros(len(there), dtype=bool)
     kept[left] = True
     return Selection(kept, removed)
-
-
-def rows_inside(plane: Plane, coords: Floats, rows: Index, count: int) -> NDArray[np.bool_]:
-    """Return which of `count` rows have no point outside the area, given the points and the row of each."""
-    return np.asarray(np.bincount(rows[~plane.contains(coords)], minlength=count) == 0)

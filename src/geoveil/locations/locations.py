@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -36,8 +36,10 @@ from geoveil._types import Path as PathLike
 from geoveil.answering import crowd_requests, requests
 from geoveil.answering.charging import Charger, NoCharger
 from geoveil.answering.crowd import Every
+from geoveil.answering.pipeline import OutputFile
 from geoveil.answering.preparation import Concern
-from geoveil.answering.rows import Asked, MakeQuestion, Reading, Rows, Settings, Trips
+from geoveil.answering.rows import Asked, MakeQuestion, Rows, Trips
+from geoveil.answering.settings import Reading, Settings
 from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
 from geoveil.cards import Card
@@ -847,8 +849,7 @@ class Locations(Card):
         hide: Hide = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
-        destinations: LocationsLike | None = None,
-        trip: Labels = None,
+        trip: Labels | Locations = None,
         cap: float | None = None,
         bandwidth: float | None = None,
         every: Every = None,
@@ -859,8 +860,8 @@ class Locations(Card):
     ) -> CrowdRelease:
         """Release how many persons are expected to go from one cell or region to another.
 
-        Rows have an origin and a destination each; or the locations are origins, and `destinations` are given; or
-        they are all points of trips, which `trip` names.
+        Rows have an origin and a destination each; or they are points of trips, which `trip` names; or the locations
+        are origins, and `trip` are the destinations.
 
         Parameters
         ----------
@@ -868,10 +869,9 @@ class Locations(Card):
             The cells between which trips are counted, as for `heatmap`; or public regions, as for `counts`.
         hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
             As for `heatmap`.
-        destinations : array, table, GeoSeries or GeoDataFrame, optional
-            The destinations, in the order of the origins.
-        trip : str or array of labels, optional
-            The trip of each point: its first and its last point, in order of time, are origin and destination.
+        trip : str, array of labels, or Locations, optional
+            The trip of each point: its first and its last point, in order of time, are origin and destination. Or the
+            destinations, in the order of the origins, as locations in memory in the same area.
         bandwidth : float, optional
             As for `heatmap`; by default it follows from the size of cells or regions.
 
@@ -887,14 +887,17 @@ class Locations(Card):
         >>> origins = rng.normal(500, 100, size=(1000, 2))
         >>> grid = gv.Grid((0, 0, 4000, 1000), cell=1000)
         >>> trips = gv.Locations(origins, person=np.arange(1000), rng=rng)
-        >>> largest = trips.flows(grid, destinations=origins + [2000, 0], rho=1e-4).to_frame().iloc[0]
+        >>> ends = gv.Locations(origins + [2000, 0])
+        >>> largest = trips.flows(grid, trip=ends, rho=1e-4).to_frame().iloc[0]
         >>> int(largest.origin), int(largest.destination), bool(largest.persons > 150)
         (0, 2, True)
         """
-        self._check_named(destinations, key)
+        self._check_named(trip, key)
         make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every, method=method)
         asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
-        return self._rows.crowd(make, asked, timed=every is not None, trips=Trips(destinations, trip))
+        return self._rows.crowd(
+            make, asked, timed=every is not None, trips=Trips(trip._rows if isinstance(trip, Locations) else trip)
+        )
 
     @steady()
     def session(
@@ -984,34 +987,10 @@ class Locations(Card):
             return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
 
     def _answer(
-        self,
-        make: MakeQuestion,
-        hide: Hide,
-        rho: Rho,
-        epsilon: Epsilon,
-        together: bool,
-        *,
-        label: str | None = None,
-        ordered: bool = False,
-        to: PathLike | None = None,
-        overwrite: bool = False,
-        key: str | None = None,
-        metric: Metric | None = None,
+        self, make: MakeQuestion, hide: Hide, rho: Rho, epsilon: Epsilon, together: bool, **how: Any
     ) -> Release:
         """Answer a question about each person, or about all together."""
-        asked = self._asked(
-            hide,
-            rho,
-            epsilon,
-            together=together,
-            label=label,
-            ordered=ordered,
-            to=to,
-            overwrite=overwrite,
-            key=key,
-            metric=metric,
-        )
-        return self._rows.answer(make, asked)
+        return self._rows.answer(make, self._asked(hide, rho, epsilon, together=together, **how))
 
     def _asked(
         self,
@@ -1020,13 +999,11 @@ class Locations(Card):
         epsilon: Epsilon,
         *,
         together: bool = False,
-        keep: Columns = None,
-        label: str | None = None,
-        ordered: bool = False,
         to: PathLike | None = None,
         overwrite: bool = False,
         key: str | None = None,
         metric: Metric | None = None,
+        **how: Any,
     ) -> Asked:
         """Return how a question is asked, with its guarantee."""
         stated = self._metric(together=together) if metric is None else metric
@@ -1036,16 +1013,12 @@ class Locations(Card):
             source=self._source,
             together=together,
             key=key,
-            keep=keep,
-            label=label,
-            ordered=ordered,
             stored=key is not None and self._is_stored(key),
             skips=self._skips,
-            to=to,
-            overwrite=overwrite,
-            sign=self._sign,
+            output=None if to is None else OutputFile(to, overwrite, self._sign),
             progress=self._progress,
             confirm=self._confirm,
+            **how,
         )
 
     def _metric(self, *, together: bool) -> Metric | None:
@@ -1064,7 +1037,7 @@ class Locations(Card):
         remedy = Message("Ask in a session with a ledger: {locations.session}.")
         raise InvalidParameter("key", key, "left out without a ledger", remedy)
 
-    def _check_named(self, destinations: LocationsLike | None, key: str | None) -> None:
+    def _check_named(self, trip: Labels | Locations, key: str | None) -> None:
         """Refuse destinations that a session's name of the data does not cover; there is none outside of a session."""
 
     def _card(self) -> tuple[str, CardRows]:

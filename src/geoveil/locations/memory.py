@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from geoveil._types import LocationsLike
-from geoveil.answering import crowd_requests, requests
+from geoveil.answering import requests
 from geoveil.answering.crowd import CrowdInquiry
+from geoveil.answering.crowd_requests import trips_of
+from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of, take_in
-from geoveil.answering.pipeline import answer, inquiry_about
+from geoveil.answering.pipeline import InMemory, inquiry_about
+from geoveil.answering.preparation import concerns_of
 from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms
-from geoveil.answering.rows import (
-    Asked,
-    MakeCrowdQuestion,
-    MakeQuestion,
-    Reading,
-    Rows,
-    Settings,
-    Trips,
-    check_destination,
-    written,
-)
+from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows, Trips
+from geoveil.answering.settings import Reading, Settings
 from geoveil.errors import InvalidParameter
-from geoveil.geo import Area, enter
+from geoveil.geo import Area, Form, enter
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.geometries import RowName, position
+from geoveil.queries import Answer, Answers, UnitSizes
 from geoveil.release import CrowdRelease, Release
+from geoveil.release.kinds import kind_of
 from geoveil.words import counted
 
 if TYPE_CHECKING:
@@ -45,10 +42,8 @@ class MemoryRows(Rows):
     ----------
     x : array, table, GeoSeries, GeoDataFrame or shapely geometry
         The points.
-    reading : Reading
-        How they are read.
-    settings : Settings
-        Whose they are, and which of them are used.
+    reading, settings
+        How they are read, whose they are, and which of them are used.
     row_name : callable
         Returns the name of a row of a table in errors, given its position.
     """
@@ -59,8 +54,8 @@ class MemoryRows(Rows):
         for name, given in asdict(replace(reading, lat=None, lon=None, crs=None)).items():
             if given is not None:
                 raise InvalidParameter(name, given, "left out, unless the locations are in a file", "Leave it out.")
-        self._reading, self._settings = reading, settings
-        self._form = enter(
+        self._settings = settings
+        self.form: Form = enter(
             x,
             settings.area,
             lat=reading.lat,
@@ -71,43 +66,33 @@ class MemoryRows(Rows):
             where=settings.where,
             row_name=row_name,
         )
-        check_pseudonyms(settings.pseudonyms, settings.person, self._form.where)
+        check_pseudonyms(settings.pseudonyms, settings.person, self.form.where)
         #: Data with its persons, by whether questions are about all of them together, and whether points need times.
         self._taken: dict[tuple[bool, bool], Intake] = {}
 
     def _data(self, asked: Asked, *, timed: bool = False) -> Intake:
         """Return the data of a question, with its persons."""
-        metric, settings = asked.guarantee.metric, self._settings
-        how = asked.together, timed or metric.stretch is not None
+        how = asked.together, timed or asked.guarantee.metric.stretch is not None
         if how not in self._taken:
-            self._taken[how] = take_in(
-                self._form,
-                person=settings.person,
-                together=asked.together,
-                times=settings.times,
-                thin=settings.thin,
-                missing=settings.missing,
-                pseudonyms=settings.pseudonyms,
-                timed=how[1],
-            )
+            self._taken[how] = take_in(self.form, self._settings, together=how[0], timed=how[1])
         return self._taken[how]
 
     @property
     def area(self) -> Area | None:
-        return None if self._form.plane is None else self._form.plane.area
+        return None if self.form.plane is None else self.form.plane.area
 
     @property
     def described(self) -> str:
         labels = self.labels()
         whose = "one person" if labels is None else counted(len([*labels]), "person")
-        return f"{counted(len(self._form.coords), 'point')} of {whose}"
+        return f"{counted(len(self.form.coords), 'point')} of {whose}"
 
     def labels(self) -> Iterable[object] | None:
         person = self._settings.person
-        return None if person is None else people_of(self._form, person).labels
+        return None if person is None else people_of(self.form, person).labels
 
     def points(self, method: str, asked: Asked) -> Release:
-        if asked.to is not None and not isinstance(self._settings.person, str | None):
+        if asked.output is not None and not isinstance(self._settings.person, str | None):
             allowed = "a column of the table, for points that are written to a file"
             raise InvalidParameter(
                 "person", type(self._settings.person).__name__, allowed, "Add the labels as a column."
@@ -118,38 +103,39 @@ class MemoryRows(Rows):
         if asked.label is not None:
             remedy = "Leave it out: rows are named by the index of a table, or by their numbers in a file."
             raise InvalidParameter("label", asked.label, "left out, unless the rows are on Spark", remedy)
-        if asked.to is not None:
-            target = Path(asked.to)
+        if asked.output is not None:
+            target = asked.output.path
             check_key_file(self._settings.pseudonyms, None, target, certificate_path(target))
         data = self._data(asked)
-        charger = asked.charger(None if data.persons is None else data.persons.labels)
         inquiry = inquiry_about(data, make(data), asked.guarantee, asked.keep)
-        check_destination(asked, inquiry.first, self._form.plane)
-        return written(answer(inquiry, asked.source, charger, asked.key, asked.progress), asked)
+        if asked.output is not None and kind_of(inquiry.first).of_points and data.area is not None:
+            self._tell(inquiry, data.area, asked)
+        return asked.answered(inquiry, _labels(data), self.form.plane)
+
+    def _tell(self, inquiry: InMemory[Answer] | InMemory[Answers], area: Area, asked: Asked) -> None:
+        """Tell the owner of concerns about points that are written to a file."""
+        guarantee = asked.guarantee
+        alone = inquiry.query(1, UnitSizes(1, np.ones(1, dtype=np.int64)) if guarantee.metric.of_unit else None)
+        several, timed = inquiry.data.people is not None, len(self.form.times) == max(len(self.form.pairs), 1)
+        asked.tell(concerns_of(inquiry.persons, alone, guarantee, area, several=several, timed=timed))
 
     def crowd(self, make: MakeCrowdQuestion, asked: Asked, *, timed: bool, trips: Trips | None = None) -> CrowdRelease:
-        data = self._data(asked, timed=timed)
-        question = make(self._form.plane)
+        data, metric = self._data(asked, timed=timed), asked.guarantee.metric
+        question = make(self.form.plane)
         if trips is None:
-            source = crowd_requests.items_of(data, asked.guarantee.metric)
+            source = MemoryCrowd(data, metric, np.arange(len(data.form.coords)))
+        elif isinstance(trips.of, Rows):
+            if not isinstance(trips.of, MemoryRows):
+                remedy = "Read them with gv.Locations(path).frame() first."
+                raise InvalidParameter("trip", trips.of.described, "destinations in memory", remedy)
+            source = trips_of(data, metric, trips.of.form)
         else:
-            reading, settings = self._reading, self._settings
-            source = crowd_requests.trips_of(
-                data,
-                asked.guarantee.metric,
-                trips.destinations,
-                trips.trip,
-                lat=reading.lat,
-                lon=reading.lon,
-                area=settings.area,
-                crs=reading.crs,
-                outside=settings.outside,
-                missing=settings.missing,
-            )
-        charger = asked.charger(None if data.persons is None else data.persons.labels)
-        inquiry = CrowdInquiry(source, question, asked.guarantee)
-        check_destination(asked, inquiry.query, self._form.plane)
-        return written(answer(inquiry, asked.source, charger, asked.key, asked.progress), asked)
+            source = trips_of(data, metric, trips.of)
+        return asked.answered(CrowdInquiry(source, question, asked.guarantee), _labels(data), self.form.plane)
 
     def frame(self, *, every_row: bool) -> geopandas.GeoDataFrame:
         raise InvalidParameter("source", "rows in memory", "the path of a file", "Rows in memory are a table already.")
+
+
+def _labels(data: Intake) -> Iterable[object] | None:
+    return None if data.persons is None else data.persons.labels

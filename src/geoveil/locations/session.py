@@ -8,9 +8,9 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
-from geoveil._types import Epsilon, Hide, LocationsLike, Rho, Short
+from geoveil._types import Epsilon, Hide, Labels, Rho, Short
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
-from geoveil.budget import Charges, Ledger, SessionLimit, price
+from geoveil.budget import Charges, Ledger, SessionLimit, price, price_of
 from geoveil.cards import Rows as CardRows
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.locations.locations import Locations
@@ -95,8 +95,8 @@ Nothing was charged or released. Give a smaller budget.
     def _is_stored(self, key: str) -> bool:
         return super()._is_stored(key) if self._ledger is None else Charges.of(self._ledger).is_stored(key)
 
-    def _check_named(self, destinations: LocationsLike | None, key: str | None) -> None:
-        if destinations is not None and self._label is not None and key is None:
+    def _check_named(self, trip: Labels | Locations, key: str | None) -> None:
+        if isinstance(trip, Locations) and self._label is not None and key is None:
             allowed = "given with destinations in a session with a label, which names the session's data alone"
             raise InvalidParameter("key", None, allowed, "Name the question, with its destinations.")
 
@@ -139,8 +139,11 @@ Nothing was charged or released. Give a smaller budget.
         >>> gv.Locations(homes, area=bay).session(rho=1e-3).cost(rho=4e-4)
         (Decimal('0.0004'), Decimal('0.0006'))
         """
-        taken = price(promise(hide, rho, epsilon, self.total.metric), self.total).budget
-        left = self.remaining
+        asked, left = promise(hide, rho, epsilon, self._metric(together=False)), self.remaining
+        for account in {self.total.metric, self._accounts.metric}:
+            # What is protected may be less than the unit of an account: the price then depends on the question.
+            price_of("a question", asked, account)
+        taken = price(asked.under_unit(self.total.metric), self.total).budget
         if taken > left:
             raise BudgetExceeded(taken, left)
         return taken, exact.subtract(left, taken)

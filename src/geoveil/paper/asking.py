@@ -11,6 +11,7 @@ from geoveil._types import Epsilon, Rho
 from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask
 from geoveil.answering.requests import Question
+from geoveil.answering.settings import Settings
 from geoveil.geo import enter
 from geoveil.noise import source_of
 from geoveil.privacy import promise
@@ -44,4 +45,4 @@ def run(
         The query's own parameters.
     """
     guarantee = promise(None, rho, epsilon, None)
-    return ask(take_in(enter(x, crs=crs)), Question(query, "paper", options), guarantee, source_of(rng))
+    return ask(take_in(enter(x, crs=crs), Settings()), Question(query, "paper", options), guarantee, source_of(rng))

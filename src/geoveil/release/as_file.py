@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geoveil._types import Path as PathLike
-from geoveil.certificates import KeyLike, signed, signing_key
+from geoveil.certificates import KeyLike, certificate_digest, signed, signing_key
 from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import staging_folder, write_certificate
@@ -35,8 +36,18 @@ def endings(*, placed: bool = True) -> tuple[str, ...]:
     return (*DRIVERS, ".geoparquet", *_TABLES) if placed else _TABLES
 
 
-def write_release(release: Shown, path: PathLike, sign: KeyLike = None, *, overwrite: bool = False) -> Path:
-    """Write a release and its certificate into files, whole or not at all; see `Release.to_file`."""
+def write_release(
+    release: Shown,
+    path: PathLike,
+    sign: KeyLike = None,
+    *,
+    overwrite: bool = False,
+    before: Callable[[dict[str, str]], None] | None = None,
+) -> Path:
+    """Write a release and its certificate into files, whole or not at all; see `Release.to_file`.
+
+    `before` is called with the digests of the file and of its certificate before they appear.
+    """
     path, key = Path(path), signing_key(sign)
     if release.plane is None:
         remedy = "Ask about a GeoSeries or a GeoDataFrame; numpy writes arrays."
@@ -59,7 +70,10 @@ def write_release(release: Shown, path: PathLike, sign: KeyLike = None, *, overw
         reading, account = release._write(written), release.certificate()
         account["person"] = column
         account["file"] = {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind.name}
-        write_certificate(written, signed(account, key))
+        account = signed(account, key)
+        write_certificate(written, account)
+        if before is not None:
+            before({"file": account["file"]["sha256"], "certificate": certificate_digest(account)})
     return path
 
 

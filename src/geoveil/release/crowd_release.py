@@ -259,7 +259,8 @@ class CrowdFlows(CrowdRelease):
     >>> rng = np.random.default_rng(1)
     >>> origins, destinations = rng.normal(0, 500, size=(2, 300, 2))
     >>> grid = gv.Grid((-1e3, -1e3, 1e3, 1e3), cell=1e3)
-    >>> flows = gv.Locations(origins, person=np.arange(300)).flows(grid, destinations=destinations, rho=1e-4)
+    >>> trips = gv.Locations(origins, person=np.arange(300))
+    >>> flows = trips.flows(grid, trip=gv.Locations(destinations), rho=1e-4)
     >>> flows.value.shape, flows.to_frame().columns.tolist()
     ((4, 4), ['origin', 'destination', 'persons', 'noisy', 'rho'])
     """

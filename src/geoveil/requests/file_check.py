@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
+from geoveil.answering.counted_rows import CountedRows
 from geoveil.errors import GeoveilError, Message
 from geoveil.geo.areas import local
 from geoveil.geo.columns import reasons_of, tells_places
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import geopandas
     import pyproj
 
-    from geoveil.answering.streaming import FilePoints
     from geoveil.geo import AreaLike
     from geoveil.geo.formats.location_file import LocationFile
 
@@ -137,24 +137,25 @@ class TypicalPerson:
         return found
 
     @classmethod
-    def of(cls, inquiry: FilePoints) -> TypicalPerson | None:
+    def of(cls, rows: CountedRows) -> TypicalPerson | None:
         """Return the typical person of a file whose times were read; None if that person has one point."""
-        sizes = inquiry.people.sizes
+        sizes, timed = rows.people.sizes, rows.counted.timed
+        assert timed is not None
         typical = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
-        assert inquiry.timed is not None
-        assert inquiry.timed.points is not None
-        mine = inquiry.timed.points.of(typical)
-        n = len(mine.times)
+        mine = timed.facts.chosen(timed.points & (timed.facts.persons == typical))
+        n = len(mine)
         if n < 2:
             return None
         step, rest = "", mine
         for each in _STEPS:
-            rest = mine.thinned(as_duration("thin", each))
-            if 2 * len(rest.times) <= n:
+            rest = mine.chosen(mine.kept_of_thinned(as_duration("thin", each)))
+            if 2 * len(rest) <= n:
                 step = each
                 break
-        largest, fewer = ({name: points.largest(as_metric(name)) for name in COMPARED} for points in (mine, rest))
-        return cls(n, len(sizes) == 1, largest, step, len(rest.times), fewer, inquiry.plane.area)
+        largest, fewer = (
+            {name: int(points.unit_sizes(as_metric(name)).max()) for name in COMPARED} for points in (mine, rest)
+        )
+        return cls(n, len(sizes) == 1, largest, step, len(rest), fewer, rows.plane.area)
 
 
 @dataclass
@@ -196,7 +197,7 @@ class CheckedFile:
         file = self.settings.open(self.path)
         refused = None
         try:
-            formulas = sorted(self._rehearse(file).formulas)
+            formulas = sorted(self._rehearse(file).counted.found.formulas)
         except GeoveilError as problem:
             refused, formulas = problem, []
         stopped = False
@@ -220,7 +221,7 @@ class CheckedFile:
         if refused is not None and not stopped:
             yield Finding("stop", refused)
 
-    def _rehearse(self, file: LocationFile) -> FilePoints:
+    def _rehearse(self, file: LocationFile) -> CountedRows:
         """Run a release up to its charge, and read the times of points if possible."""
         timed = self.settings.times or len(file.time_columns) == file.points_in_a_row
         # If the file seems to have several persons and none are named, the points of each person cannot be counted.

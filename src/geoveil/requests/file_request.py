@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from geoveil import Ledger, Locations, Release, SigningKey
     from geoveil._types import Method, Missing, Outside, Progress
+    from geoveil.answering.counted_rows import CountedRows
     from geoveil.answering.preparation import Concern
-    from geoveil.answering.streaming import FilePoints
     from geoveil.certificates import Certificate
     from geoveil.geo.formats import LocationFile
     from geoveil.privacy import Guarantee
@@ -114,22 +114,17 @@ class FileSettings:
 
         return open_locations(path, **self.reading)
 
-    def rehearse(self, file: LocationFile, guarantee: Guarantee, *, timed: bool = False) -> FilePoints:
+    def rehearse(
+        self, file: LocationFile, guarantee: Guarantee, *, timed: bool = False, released: bool = True
+    ) -> CountedRows:
         """Take the steps of a release up to its charge, so that every file that it would refuse is refused now."""
         from geoveil.answering.preparation import rehearse
+        from geoveil.answering.settings import Settings
 
-        return rehearse(
-            file,
-            guarantee=guarantee,
-            person=self.person,
-            times=self.times,
-            thin=self.thin,
-            area=self.area,
-            outside=self.outside,
-            missing=self.missing,
-            where=self.where,
-            timed=timed,
+        settings = Settings(
+            self.person, self.times, self.thin, self.area, self.outside, self.missing, self.where, self.pseudonyms
         )
+        return rehearse(file, settings, guarantee, timed=timed, released=released)
 
 
 @dataclass(frozen=True)
@@ -359,7 +354,7 @@ class FileRequest:
             locations.cost(rho=rho, epsilon=epsilon)
         return ask_summary(locations, self.guarantee, together=self.options.together)
 
-    def ask(self, locations: Locations, destinations: geopandas.GeoSeries | None = None) -> Release:
+    def ask(self, locations: Locations, destinations: Locations | None = None) -> Release:
         """Ask the question of data, or of a session about it."""
         its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
         if self.question == "points":
@@ -382,7 +377,8 @@ class FileRequest:
             return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting)
         assert self.question == "flows"
         between = self.regions if its.cell is None else its.cell
-        return locations.flows(between, rho=rho, epsilon=epsilon, trip=its.trip, destinations=destinations, **counting)
+        trip = its.trip if destinations is None else destinations
+        return locations.flows(between, rho=rho, epsilon=epsilon, trip=trip, **counting)
 
     @property
     def _place(self) -> geopandas.GeoSeries:

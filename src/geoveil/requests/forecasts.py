@@ -97,15 +97,17 @@ def foresee(request: FileRequest, ledger: Ledger | None) -> tuple[PublicNumbers,
 
 def _counted(request: FileRequest) -> PublicNumbers:
     metric = request.guarantee.metric
-    counted = request.settings.rehearse(request.file, request.guarantee)
-    sizes: list[int] = counted.people.sizes.tolist()
+    # Columns are looked at only where some are released.
+    released = request.question == "points"
+    rows = request.settings.rehearse(request.file, request.guarantee, released=released)
+    sizes: list[int] = rows.people.sizes.tolist()
     largest = sizes if metric.persons and metric.stretch is None else None
-    if counted.largest is not None:
-        largest = counted.largest.tolist()
+    if rows.counted.largest is not None:
+        largest = rows.counted.largest.tolist()
     if request.options.together:
         sizes, largest = [sum(sizes)], None if largest is None else [max(largest)]
-    names = counted.people.names
-    return PublicNumbers(sizes, largest, None if names is None else [*names], counted.plane.area)
+    names = rows.people.names
+    return PublicNumbers(sizes, largest, None if names is None else [*names], rows.plane.area)
 
 
 def _forecast(

@@ -13,7 +13,7 @@ from geoveil._types import Progress
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
 from geoveil.requests.city import generator
-from geoveil.requests.file_request import FileRequest, ask_summary
+from geoveil.requests.file_request import FileRequest, FileSettings, ask_summary
 from geoveil.requests.made_up import MadeUp, make_up
 from geoveil.requests.opened_data import OpenedData, tracks
 from geoveil.wording import error_line
@@ -80,11 +80,23 @@ def _errors(release: gv.Release) -> list[tuple[str, str]]:
 
 def _answers(request: FileRequest, made_up: MadeUp, progress: Progress) -> list[gv.Release]:
     """Ask the question about the made-up data, with noise from a seeded generator."""
-    frame, settings, destinations = made_up.frame, request.settings, None
+    frame, rng, destinations = made_up.frame, generator(), None
     if request.question == "flows" and request.options.trip is None:
         origins, ends = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
-        frame, destinations = frame.set_geometry(origins, crs=frame.crs), geopandas.GeoSeries(ends, crs=frame.crs)
-    locations = gv.Locations(
+        destinations = _locations(request.settings, frame.set_geometry(ends, crs=frame.crs), progress, rng)
+        frame = frame.set_geometry(origins, crs=frame.crs)
+    locations = _locations(request.settings, frame, progress, rng)
+    if request.question == "summary":
+        return ask_summary(locations, request.guarantee)
+    release = request.ask(locations, destinations)
+    motion = request.options.motion
+    return [release if motion is None else release.smooth(motion, times=request.time)]
+
+
+def _locations(
+    settings: FileSettings, frame: geopandas.GeoDataFrame, progress: Progress, rng: np.random.Generator
+) -> gv.Locations:
+    return gv.Locations(
         frame,
         person=settings.person,
         protect=settings.protect,
@@ -93,13 +105,8 @@ def _answers(request: FileRequest, made_up: MadeUp, progress: Progress) -> list[
         area=settings.area,
         outside=settings.outside,
         progress=progress,
-        rng=generator(),
+        rng=rng,
     )
-    if request.question == "summary":
-        return ask_summary(locations, request.guarantee)
-    release = request.ask(locations, destinations)
-    motion = request.options.motion
-    return [release if motion is None else release.smooth(motion, times=request.time)]
 
 
 def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:

@@ -32,23 +32,15 @@ _READY, _CERTIFICATE = "ready", "ready.json"
 
 @dataclass(frozen=True)
 class Part:
-    """A file that an attempt of a task has written.
+    """A file that an attempt of a task has written."""
 
-    Parameters
-    ----------
-    partition : int
-        The number of the partition.
-    name : str
-        The name of the file among all attempts.
-    sha256 : str
-        Its digest.
-    size, rows : int
-        Its size in bytes, and its number of rows.
-    """
-
+    #: The number of the partition.
     partition: int
+    #: The name of the file among all attempts.
     name: str
+    #: Its digest.
     sha256: str
+    #: Its size in bytes, and its number of rows.
     size: int
     rows: int
 
@@ -56,11 +48,11 @@ class Part:
 class _Digested:
     """A file that computes the digest of the bytes that are written to it."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: pyarrow.NativeFile) -> None:
         self._stream, self.sha256, self.size = stream, hashlib.sha256(), 0
         self.closed = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data)
         self.sha256.update(view)
         self._stream.write(data)
@@ -88,17 +80,11 @@ class _Digested:
 
 @dataclass(frozen=True)
 class Destination:
-    """A folder of released files, its certificate beside it, and the hidden folder of attempts.
+    """A folder of released files, its certificate beside it, and the hidden folder of attempts."""
 
-    Parameters
-    ----------
-    address : str
-        A path, or the address of a folder in a file system that pyarrow knows.
-    token : str
-        Makes the hidden folder this release's own.
-    """
-
+    #: A path, or the address of a folder in a file system that pyarrow knows.
     address: str
+    #: Makes the hidden folder this release's own.
     token: str
 
     @classmethod
@@ -118,7 +104,7 @@ class Destination:
             system, path = fs.FileSystem.from_uri(f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}")
         except (pa.ArrowException, OSError, ValueError) as problem:
             allowed = "a path that the driver and all workers share, or an address of file, s3, gs, abfs or hdfs"
-            raise InvalidParameter("path", self.address, allowed, str(problem)) from None
+            raise InvalidParameter("to", self.address, allowed, str(problem)) from None
         return system, path
 
     @property

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, own_system
@@ -16,14 +18,14 @@ from geoveil.geo.formats import wkb
 from geoveil.geo.formats.limits import check_names
 from geoveil.geo.formats.location_columns import GeometryColumn, LocationColumns, locate
 from geoveil.geo.formats.parquet import Parquet
-from geoveil.geo.seconds import EPOCH, EPOCH_UNITS, UNITS, check_numbers, check_resolution
+from geoveil.geo.seconds import EPOCH, EPOCH_UNITS, UNITS, ReadTimes, check_numbers
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["TIME", "FrameColumns", "first_rows", "open_frame", "time_of"]
+__all__ = ["TIME", "FrameColumns", "check_times", "first_rows", "open_frame", "time_of"]
 
 #: The prefix of the columns that are added to those of a DataFrame, and the one of times in microseconds.
 _OWN = "_geoveil_"
@@ -163,10 +165,10 @@ def _plain_geometries(frame: DataFrame) -> tuple[DataFrame, dict[str, int | None
     return frame, native
 
 
-def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
+def time_of(frame: DataFrame, name: str) -> tuple[Column, int | None]:
     """Return the time of each row in microseconds, from a column of times or of numbers; null if it has none.
 
-    Times from which the points of a `stretch` cannot be counted beyond doubt are refused.
+    With it comes the number of units in a second, if it is a column of numbers and nobody has stated their unit.
     """
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
@@ -174,14 +176,12 @@ def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
     quoted = "`" + name.replace("`", "``") + "`"
     kind, column = frame.schema[name].dataType, F.col(quoted)
     if isinstance(kind, T.TimestampType):
-        return F.unix_micros(column)
+        return F.unix_micros(column), None
     if isinstance(kind, T.TimestampNTZType):
         begin = F.to_timestamp_ntz(F.lit("1970-01-01"))
-        return F.timestamp_diff("MICROSECOND", begin, column)
+        return F.timestamp_diff("MICROSECOND", begin, column), None
     if isinstance(kind, T.DateType):
-        if stretch is not None:
-            check_resolution(86_400 * 10**6, stretch, name)
-        return F.unix_date(column).cast("bigint") * 86_400_000_000
+        return F.unix_date(column).cast("bigint") * 86_400_000_000, None
     if not isinstance(kind, T.NumericType):
         allowed = f"a column of times or of numbers; {name} is {kind.simpleString()}"
         remedy = f"Convert it first: df.withColumn({name!r}, F.to_timestamp({name!r}))."
@@ -197,9 +197,31 @@ def time_of(frame: DataFrame, name: str, stretch: int | None = None) -> Column:
     if stated is None and unit == 1 and max(abs(first), abs(last)) > EPOCH[1]:
         allowed = "numbers of seconds, or of milliseconds, microseconds or nanoseconds since 1970, the same for all"
         raise InvalidParameter("times", name, allowed, "Remove rows whose time is wrong.")
-    if stated is None and stretch is not None and found[0] is not None:
-        check_numbers(int(first * 1e6 / unit), int(last * 1e6 / unit), unit, name)
-    return _whole_microseconds(quoted, numbers, unit, exact=isinstance(kind, T.IntegralType))
+    return _whole_microseconds(
+        quoted, numbers, unit, exact=isinstance(kind, T.IntegralType)
+    ), unit if stated is None else None
+
+
+def check_times(span: tuple[int, int], divisor: int, per_second: int | None, stretch: int, name: str) -> None:
+    """Refuse times from which the points of a stretch of time cannot be counted beyond doubt, as in memory.
+
+    Parameters
+    ----------
+    span : (int, int)
+        The first and the last time in microseconds.
+    divisor : int
+        The largest number that divides all of them.
+    per_second : int, optional
+        For numbers: how many of them were taken to be a second.
+    stretch : int
+        The length of the stretch in microseconds.
+    name : str
+        The column of times.
+    """
+    if per_second is not None:
+        check_numbers(*span, per_second, name)
+    if span[0] != span[1]:
+        ReadTimes(np.array([*span, divisor]), None, name).for_units(stretch)
 
 
 def _whole_microseconds(quoted: str, numbers: Column, per_second: int, *, exact: bool) -> Column:
@@ -211,12 +233,13 @@ def _whole_microseconds(quoted: str, numbers: Column, per_second: int, *, exact:
     from pyspark.sql import functions as F
 
     size = per_second // 10**6
-    if exact and size > 1:
-        number, rest = f"bigint({quoted})", f"pmod(bigint({quoted}), {size})"
-        return F.expr(f"({number} - {rest}) div {size} + if(2 * {rest} >= {size}, 1, 0)")
-    if exact:
-        return F.expr(f"bigint({quoted}) * {10**6 // per_second}")
     if size > 1:
-        return F.floor(numbers / size + 0.5)
-    whole, size = F.floor(numbers), 10**6 // per_second
-    return whole * size + F.floor((numbers - whole) * size + 0.5)
+        # "div" and "pmod" of whole numbers lose no digits.
+        whole = f"bigint({quoted})" if exact else f"bigint(floor(nanvl(double({quoted}), null)))"
+        rest = f"pmod({whole}, {size})"
+        return F.expr(f"({whole} - {rest}) div {size} + if(2 * {rest} >= {size}, 1, 0)")
+    size = 10**6 // per_second
+    if exact:
+        return F.expr(f"bigint({quoted}) * {size}")
+    seconds = F.floor(numbers)
+    return seconds * size + F.floor((numbers - seconds) * size + 0.5)

@@ -6,18 +6,16 @@ import pickle
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geoveil._types import Progress
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, FileCrowd, items_of_rows
 from geoveil.arithmetic import steady
-from geoveil.geo.geometries import Index
 from geoveil.noise import as_reals
 from geoveil.privacy import Metric
-from geoveil.spark.frame_points import FramePoints, second_job
+from geoveil.spark.frame_rows import FrameRows, second_job
 from geoveil.spark.task_rows import SIZE, TaskFacts, TaskRows, without_data
 from geoveil.spark.tasks import partition_and_attempt
 
@@ -26,29 +24,27 @@ if TYPE_CHECKING:
 
 __all__ = ["FrameCrowd"]
 
+S = TypeVar("S")
 #: The columns of sums on their way to the driver.
 _SUMS = "partition int, sums binary"
 
 
+class Sums(Protocol):
+    """Sums of a partition, to which those of another can be added."""
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of another process."""
+
+
 @dataclass(frozen=True)
 class SumTask:
-    """Add up the items of a partition.
-
-    Parameters
-    ----------
-    reader : TaskRows
-        The reader of the rows.
-    adder : CrowdAdder
-        Adds them up.
-    metric : Metric
-        The metric of the units.
-    ends : int
-        The number of places of an item.
-    """
+    """Add up the items of a partition."""
 
     reader: TaskRows
-    adder: CrowdAdder
+    adder: CrowdAdder[Any]
+    #: The metric of the units.
     metric: Metric
+    #: The number of places of an item.
     ends: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -77,7 +73,7 @@ class MergeTask:
                 yield _packed(0, *merged)
 
 
-def _packed(partition: int, facts: list[TaskFacts], sums: Any) -> pa.RecordBatch:
+def _packed(partition: int, facts: list[TaskFacts], sums: Sums) -> pa.RecordBatch:
     import pyarrow as pa
 
     told = [each.written() for each in facts]
@@ -87,10 +83,10 @@ def _packed(partition: int, facts: list[TaskFacts], sums: Any) -> pa.RecordBatch
     )
 
 
-def _merged(rows: Iterator[dict[str, Any]]) -> tuple[list[TaskFacts], Any] | None:
+def _merged(rows: Iterator[dict[str, Any]]) -> tuple[list[TaskFacts], Sums] | None:
     """Return the facts of all tasks and the sum of their sums; None without any."""
     facts: list[TaskFacts] = []
-    total: Any = None
+    total: Sums | None = None
     for row in rows:
         told, sums = pickle.loads(zlib.decompress(row["sums"]))
         facts += map(TaskFacts.read, told)
@@ -102,54 +98,23 @@ def _merged(rows: Iterator[dict[str, Any]]) -> tuple[list[TaskFacts], Any] | Non
 
 
 class FrameCrowd(FileCrowd):
-    """Items of a DataFrame, which is evaluated twice: once to count, once to add up.
+    """Items of a DataFrame, which is evaluated twice: once to count, once to add up."""
 
-    Parameters
-    ----------
-    reader : FramePoints
-        Its rows; `count` was called.
-    trips, skipped
-        As of `FileCrowd`.
-    """
-
-    reader: FramePoints
-
-    def __init__(self, reader: FramePoints, *, trips: bool = False, skipped: NDArray[np.bool_] | None = None) -> None:
-        super().__init__(reader, trips=trips, skipped=skipped)
-
-    @property
-    def all_sizes(self) -> tuple[Index, Index]:
-        """The sizes of the largest units of items, and how many items have each."""
-        if self.reader.largest is None:
-            return super().all_sizes
-        found: dict[int, int] = {}
-        for facts in self.reader.counted:
-            for size, count in facts.sizes.items():
-                found[size] = found.get(size, 0) + count
-        return np.array(sorted(found)), np.array([found[size] for size in sorted(found)])
-
-    @property
-    def span(self) -> tuple[int, int]:
-        span = self.reader.time_span
-        assert span is not None
-        return span
+    rows: FrameRows
 
     def batches(self, progress: Progress, *, timed: bool) -> Iterator[CrowdBatch]:
         raise NotImplementedError("Items of a DataFrame stay on the workers.")
 
-    def added_up(self, adder: CrowdAdder, progress: Progress) -> Any:
+    def added_up(self, adder: CrowdAdder[S], progress: Progress) -> S:
         """Run the second job: add up on the workers, merge there, and merge the rest in the driver."""
-        rows, reader = self.reader.sized_rows(self.reader.asked_about)
-        task = SumTask(reader, adder, self.reader.guarantee.metric, self._each)
-        few = self.reader.frame.sparkSession.sparkContext.defaultParallelism
-        partial = rows.mapInArrow(task, _SUMS).repartition(few, "partition").mapInArrow(MergeTask(), _SUMS)
+        read, reader = self.rows.sized(self.rows.asked_about)
+        task = SumTask(reader, adder, self.metric, self.ends)
+        few = self.rows.frame.sparkSession.sparkContext.defaultParallelism
+        partial = read.mapInArrow(task, _SUMS).repartition(few, "partition").mapInArrow(MergeTask(), _SUMS)
         with second_job(reader):
             merged = _merged(iter(partial.toArrow().to_pylist()))
         assert merged is not None
         facts, sums = merged
-        self.reader.compare(facts)
+        self.rows.compare(facts)
         progress(1.0)
-        return sums
-
-    def without(self, skipped: NDArray[np.bool_]) -> FrameCrowd:
-        return FrameCrowd(self.reader, trips=self.ends == 2, skipped=skipped)
+        return cast(S, sums)

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil._types import Progress
-from geoveil.answering.charging import Bill, Receipt
+from geoveil.answering.charging import Receipt
+from geoveil.answering.crowd import CrowdSums
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
-from geoveil.answering.pipeline import Inquiry
-from geoveil.budget import price_of
 from geoveil.geo.forms import Floats
 from geoveil.noise import Ball, Reals, Source
-from geoveil.privacy import Guarantee, Metric
+from geoveil.privacy import Guarantee
 from geoveil.queries import SUMMARIES, Answer, UnitSizes
 from geoveil.queries.evaluation import REACH
+from geoveil.queries.lipschitz_query import LipschitzQuery
 from geoveil.release import Release
 from geoveil.spark.frame_crowd import FrameCrowd
-
-if TYPE_CHECKING:
-    import shapely
 
 __all__ = ["MeanInquiry"]
 
@@ -63,10 +60,8 @@ class CoordinateSums:
         return Reals(np.array([float(number) for number in exact]), REACH * 2.0**-53, ball)
 
 
-class MeanAdder(CrowdAdder):
+class MeanAdder(CrowdAdder[CoordinateSums]):
     """Adds up coordinates."""
-
-    timed = False
 
     def empty(self) -> CoordinateSums:
         return CoordinateSums()
@@ -88,36 +83,21 @@ class MeanAdder(CrowdAdder):
         sums.merge(CoordinateSums(x, y, len(places)))
 
 
-class MeanInquiry(Inquiry[Answer, Release]):
-    """The mean of all points of a DataFrame.
-
-    Parameters
-    ----------
-    crowd : FrameCrowd
-        The points.
-    guarantee : CGP or GP
-        The guarantee, per metre on the ground.
-    method : str
-        The algorithm.
-    """
-
-    takes_long = True
+class MeanInquiry(CrowdSums[Release]):
+    """The mean of all points of a DataFrame."""
 
     def __init__(self, crowd: FrameCrowd, guarantee: Guarantee, method: str = "best") -> None:
         self.crowd, self.guarantee, self.method = crowd, guarantee, method
-        working = in_the_plane(guarantee, crowd.area)
         units = UnitSizes(int(crowd.all_sizes[0].max())) if guarantee.metric.of_unit else None
-        rounding = crowd.rounding + _ROUNDED
-        self.query: Any = SUMMARIES["mean"](crowd.n, 2, working, method, rounding=rounding, units=units)
-
-    def bill(self, source: Source, account: Metric | None) -> Bill:
-        price = price_of("mean", self.guarantee, account)
-        return Bill(
-            self.guarantee, price, self.query, self.crowd.n, self.crowd.area, not source.exact, **self.crowd.billed
-        )
+        rounding, working = crowd.rounding + _ROUNDED, in_the_plane(guarantee, self.area)
+        self.query: LipschitzQuery = SUMMARIES["mean"](crowd.n, 2, working, method, rounding=rounding, units=units)
 
     def without(self, skipped: NDArray[np.bool_] | None) -> MeanInquiry:
-        return self if skipped is None else MeanInquiry(self.crowd.without(skipped), self.guarantee, self.method)
+        if skipped is None:
+            return self
+        crowd = self.crowd.without(skipped)
+        assert isinstance(crowd, FrameCrowd)
+        return MeanInquiry(crowd, self.guarantee, self.method)
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.crowd.added_up(MeanAdder(), progress)
@@ -128,25 +108,11 @@ class MeanInquiry(Inquiry[Answer, Release]):
         return {"answer": packed(drawn.parts())}
 
     def unpacked(self, stored: dict[str, Any]) -> Answer:
-        answer: Answer = self.query.restored(unpacked(stored["answer"]))
-        return answer
+        return self.query.restored(unpacked(stored["answer"]))
 
     def shape(self, drawn: Answer, source: Source, receipt: Receipt) -> Release:
-        described = self.crowd.described
-        described["removed"] = replace(described["removed"], persons=receipt.skipped_names)
-        return Release(
-            self._place(drawn),
-            answers=(drawn,),
-            guarantee=self.guarantee,
-            coords=drawn.coords,
-            plane=self.crowd.plane,
-            inexact=source.inexact,
-            entry=receipt.entry,
-            id=receipt.id,
-            **described,
-        )
-
-    def _place(self, drawn: Answer) -> shapely.Point:
         import shapely
 
-        return shapely.Point(self.crowd.plane.out(np.reshape(drawn.value, (1, 2)))[0])
+        assert self.crowd.plane is not None
+        place = shapely.Point(self.crowd.plane.out(np.reshape(drawn.value, (1, 2)))[0])
+        return Release(place, answers=(drawn,), coords=drawn.coords, **self.facts(source, receipt))

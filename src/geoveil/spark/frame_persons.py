@@ -8,39 +8,44 @@ columns that the question reads, and nobody else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import Progress
+from geoveil._types import CrsLike, Progress
 from geoveil.answering.intake import Intake, in_the_plane, take_in
+from geoveil.answering.person_counts import labels_of
 from geoveil.answering.pipeline import ask
 from geoveil.answering.requests import Question
+from geoveil.answering.settings import Settings
 from geoveil.answering.streaming import Written
 from geoveil.arithmetic import steady
+from geoveil.budget import price_of
 from geoveil.certificates import Certificate
-from geoveil.errors import InvalidParameter
 from geoveil.facts import Processing, Unchanged
 from geoveil.geo import enter
 from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.formats import Batch
 from geoveil.noise import Source
-from geoveil.queries import UnitSizes
+from geoveil.privacy import Guarantee, Metric
+from geoveil.queries import Persons, Query, UnitSizes
 from geoveil.release.kinds import kind_of
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import FrameColumns, first_rows
-from geoveil.spark.frame_points import FramePoints, SparkRelease, collected, column
-from geoveil.spark.parquet_parts import ParquetParts
+from geoveil.spark.frame_points import FramePoints, SparkRelease
+from geoveil.spark.frame_rows import FrameRows, collected, column
 from geoveil.spark.task_rows import TaskFacts, TaskRows, without_data
 from geoveil.spark.tasks import own_source, partition_and_attempt
 
 if TYPE_CHECKING:
+    import geopandas
+    import pandas as pd
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
-__all__ = ["Asking", "FramePersons", "PersonRelease"]
+__all__ = ["Asking", "FramePersons", "PersonRelease", "columns_of", "question_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,33 +59,20 @@ class PersonRelease(SparkRelease):
 
 @dataclass(frozen=True)
 class Asking:
-    """A question about whole persons in memory, for the driver and the workers.
+    """A question about whole persons in memory, for the driver and the workers."""
 
-    Parameters
-    ----------
-    make : callable
-        Makes the question, given the data.
-    entering : mapping
-        The arguments with which locations are converted to metres.
-    person : str
-        The column of persons.
-    times : str, optional
-        The column of times, where the question needs them.
-    label : str, optional
-        The column by whose values rows are named in answers.
-    geometry : str, optional
-        The column of geometries, as WKB, where there are no columns of coordinates.
-    crs : object
-        The coordinate system.
-    """
-
+    #: Makes the question, given the data.
     make: Callable[[Intake], Question]
+    #: The arguments with which locations are converted to metres.
     entering: Mapping[str, Any]
+    #: The column of persons, and that of times where the question needs them.
     person: str
     times: str | None
+    #: The column by whose values rows are named in answers.
     label: str | None
+    #: The column of geometries, as WKB, where there are no columns of coordinates.
     geometry: str | None
-    crs: Any
+    crs: CrsLike
 
     def data(self, table: pa.Table) -> Intake:
         """Return the points of whole persons."""
@@ -95,27 +87,17 @@ class Asking:
             places = geopandas.GeoSeries.from_wkb(frame.pop(self.geometry), crs=self.crs)
             frame = geopandas.GeoDataFrame(frame, geometry=places)
         form = enter(frame, **self.entering)
-        return take_in(form, person=self.person, times=self.times, timed=self.times is not None)
+        return take_in(form, Settings(person=self.person, times=self.times), timed=self.times is not None)
 
 
 @dataclass(frozen=True)
 class PersonTask:
-    """Answer about the persons of a partition, and write the answers to a file of this attempt.
+    """Answer about the persons of a partition, and write the answers to a file of this attempt."""
 
-    Parameters
-    ----------
-    reader : TaskRows
-        The reader of the rows, which come sorted by person.
-    asking : Asking
-        The question.
-    columns : list of str
-        The columns that it reads.
-    destination : Destination
-        Where files are written.
-    """
-
+    #: The reader of the rows, which come sorted by person.
     reader: TaskRows
     asking: Asking
+    #: The columns that the question reads.
     columns: list[str]
     destination: Destination
 
@@ -161,7 +143,7 @@ class PersonTask:
             if not len(read.batch):
                 continue
             table = read.batch.columns
-            labels = self.reader.rules.people.labels(read.batch) if read.labels is None else read.labels
+            labels = labels_of(read.batch, by) if read.labels is None else read.labels
             table = table.set_column(table.column_names.index(by), by, labels)
             yield _with_places(replace(read.batch, columns=table), self.columns)
 
@@ -176,17 +158,10 @@ class PersonTask:
 
 @dataclass(frozen=True)
 class FirstRow:
-    """Return the first row of a partition that remains, for the form of the data.
-
-    Parameters
-    ----------
-    reader : TaskRows
-        The reader of the rows.
-    columns : list of str
-        The columns that are wanted.
-    """
+    """Return the first row of a partition that remains, for the form of the data."""
 
     reader: TaskRows
+    #: The columns that are wanted.
     columns: list[str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -207,7 +182,7 @@ def _with_places(batch: Batch, columns: list[str]) -> pa.Table:
     return table.select(columns)
 
 
-def _as_table(frame: Any) -> pa.Table:
+def _as_table(frame: pd.DataFrame | geopandas.GeoDataFrame) -> pa.Table:
     """Return rows of a release as an Arrow table, geometries as WKB, described as GeoParquet says."""
     import pyarrow as pa
 
@@ -237,95 +212,88 @@ def _write(stream: IO[bytes], first: pa.Table, rest: Iterator[pa.Table]) -> int:
     return rows
 
 
-@dataclass(kw_only=True)
+def question_of(asking: Asking, rows: FrameRows) -> Question | None:
+    """Make the question with the first rows of a DataFrame, so that an invalid one is refused before a job runs.
+
+    None if none of these rows passes the filter.
+    """
+    file = rows.file
+    head = rows.rules.selected(file.batch_of(0, file.head, rows.asked_about))[0]
+    return asking.make(asking.data(_with_places(head, columns_of(rows)))) if len(head) else None
+
+
+def columns_of(rows: FrameRows) -> list[str]:
+    """Return the columns that a question about whole persons reads."""
+    label = [] if rows.label is None else [rows.label]
+    return [*dict.fromkeys([*rows.rules.by, *rows.rules.times, *label]), *rows.file.located.names]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FramePersons(FramePoints):
-    """An answer about each person of a DataFrame: `count` is the first job, `draw` the second."""
+    """An answer about each person of a DataFrame, whose points were counted in a first job; `draw` is the second."""
 
     asking: Asking
-    _question: Question | None = None
+    #: The question, if it was made with the first rows.
+    known: Question | None = None
 
-    @property
-    def _parts(self) -> ParquetParts | None:
-        return None
+    @cached_property
+    def question(self) -> Question:
+        """The question."""
+        if self.known is not None:
+            return self.known
+        names, wanted = self.rows.asked_about, columns_of(self.rows)
+        rows = self.rows.chosen(names)
+        task = FirstRow(self.rows.reader(names), wanted)
+        found = rows.mapInArrow(task, rows.select(*map(column, wanted)).schema)
+        return self.asking.make(self.asking.data(first_rows(found, 1)))
 
-    @property
-    def together(self) -> bool:
-        """False: answers about persons add no noise to single points."""
-        return False
+    @cached_property
+    def persons(self) -> Persons[Query]:
+        """The query of each person."""
+        people, largest = self.rows.people, self.rows.counted.largest
+        if largest is None:
+            return Persons.by_size(people.sizes, self.query)
+        return Persons.by_largest(people.sizes, largest, self.query)
 
-    def count(self, progress: Progress, *, every_column: bool = False) -> None:
-        assert isinstance(self.file, FrameColumns)
-        # The question is checked with the first rows, so that an invalid one is refused before a job runs.
-        head = self.selected(self.file.batch_of(0, self.file.head, self.asked_about))[0]
-        if len(head):
-            self._question = self.asking.make(self.asking.data(_with_places(head, self._read_columns)))
-        super().count(progress, every_column=every_column)
-        if self.asking.label in self.placed:
-            allowed = "a column without locations: this one has texts of geometries"
-            raise InvalidParameter("label", self.asking.label, allowed, "Name the rows by another column.")
-        if self._question is None:
-            # None of the first rows passes the filter.
-            rows = self._chosen(self.asked_about)
-            task = FirstRow(self.reader(self.asked_about), self._read_columns)
-            found = rows.mapInArrow(task, rows.select(*map(column, self._read_columns)).schema)
-            self._question = self.asking.make(self.asking.data(first_rows(found, 1)))
+    def query(self, n: int, units: UnitSizes | None = None) -> Query:
+        """Return the query about a person with n points."""
+        rules = self.rows.rules
+        working = in_the_plane(rules.guarantee, rules.plane.area)
+        return self.question.about(n, 2, working, rounding=rules.plane.rounding, units=units)
 
-    def query(self, n: int, units: UnitSizes | None = None) -> Any:
-        assert self._question is not None
-        working = in_the_plane(self.guarantee, self.plane.area)
-        return self._question.about(n, 2, working, rounding=self.plane.rounding, units=units)
-
-    @property
-    def _read_columns(self) -> list[str]:
-        assert isinstance(self.file, FrameColumns)
-        label = [] if self.asking.label is None else [self.asking.label]
-        return [*dict.fromkeys([*self.by, *self.times, *label]), *self.file.located.names]
-
-    @property
-    def asked_about(self) -> list[str]:
-        label = [] if self.asking.label is None else [self.asking.label]
-        return [*dict.fromkeys([*super().asked_about, *label])]
-
-    @property
-    def by_person(self) -> bool:
-        return True
-
-    def _ordered(self, rows: DataFrame) -> DataFrame:
-        # In the second job alone, `draw` brings persons together if times do not.
-        return super()._ordered(rows) if self.in_order else rows
+    def price(self, account: Metric | None) -> Guarantee:
+        return price_of(self.first.name, self.guarantee, account)
 
     def task(self, reader: TaskRows) -> PersonTask:
         """Return the task of the second job, which gets rows sorted by person."""
-        assert self.destination is not None
-        return PersonTask(replace(reader, sorted=True), self.asking, self._read_columns, self.destination)
+        return PersonTask(replace(reader, sorted=True), self.asking, columns_of(self.rows), self.destination)
 
     def draw(self, source: Source, progress: Progress) -> Written:
         """Run the second job: bring persons together, answer about each, and write the answers."""
-        assert self.destination is not None
-        rows, reader = self.sized_rows(self.asked_about)
-        facts = collected(rows if self.in_order else self._together(rows, self.times), self.task(reader))
-        self.compare(facts)
-        if sum(each.answered for each in facts) != int((self.sizes > 0).sum()):
-            raise self._differs("the persons")
+        rows = self.rows
+        read, reader = rows.sized(rows.asked_about)
+        facts = collected(read if rows.in_order else rows.together(read, rows.rules.times), self.task(reader))
+        rows.compare(facts)
+        if sum(each.answered for each in facts) != int((rows.sizes > 0).sum()):
+            raise rows.differs("the persons")
         parts = [Part(each.partition, **each.file) for each in facts if each.file]
         _, sha256 = self.destination.gather(parts)
         progress(0.95)
-        return self.recorded(Written(sha256, 0, self._labels_released()))
+        return Written(sha256, 0, self._labels_released())
 
     def _labels_released(self) -> tuple[Unchanged, ...]:
         """Return the column that names neighbours, with the warnings about its released values."""
-        if self.asking.label is None:
+        label, name = self.asking.label, self.first.name
+        if label is None:
             return ()
-        assert self.destination is not None
-        written = self.frame.sparkSession.read.parquet(self.destination.ready)
-        head = first_rows(written.select(self.persons.first.name), SAMPLE)
-        values: dict[Hashable, Any] = {self.asking.label: head.to_pandas()[self.persons.first.name]}
+        written = self.rows.frame.sparkSession.read.parquet(self.destination.ready)
+        head = first_rows(written.select(name), SAMPLE)
         # No place is released beside them, so there is none that they could follow.
-        return unchanged_columns(values, self.kept, np.zeros((len(head), 2)), self.plane)
+        rules = self.rows.rules
+        return unchanged_columns({label: head.to_pandas()[name]}, rules.kept, np.zeros((len(head), 2)), rules.plane)
 
     def made(self, **facts: Any) -> PersonRelease:
         # The error of a hull or a length depends on what was released: each row states its own.
-        processing = Processing(bounded=kind_of(self.persons.first).known_error)
-        assert self.destination is not None
+        processing = Processing(bounded=kind_of(self.first).known_error)
         where = self.destination.address
         return PersonRelease(None, path=where, processing=processing, **facts)

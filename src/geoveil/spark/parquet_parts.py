@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from geoveil.geo.formats.location_file import ROWS
@@ -25,17 +25,11 @@ _THREADS = 16
 
 @dataclass(frozen=True)
 class ParquetParts:
-    """Row groups of Parquet files, shared out to tasks.
+    """Row groups of Parquet files, shared out to tasks."""
 
-    Parameters
-    ----------
-    parts : tuple of (str, tuple of int)
-        The file and the row groups of each task.
-    schema : pyarrow.Schema
-        The columns as Spark has them.
-    """
-
+    #: The file and the row groups of each task.
     parts: tuple[tuple[str, tuple[int, ...]], ...]
+    #: The columns as Spark has them.
     schema: pa.Schema
 
     def frame(self, spark: SparkSession) -> DataFrame:
@@ -60,7 +54,7 @@ class ParquetParts:
                         yield pa.table(rows).select(columns).cast(schema)
 
 
-def _opened(address: str) -> Any:
+def _opened(address: str) -> pa.NativeFile:
     system, path = Destination(address, "").located()
     return system.open_input_file(path)
 

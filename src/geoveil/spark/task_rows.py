@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.answering.point_rows import PointRows, ReadRows
+from geoveil.answering.person_counts import labels_of
+from geoveil.answering.row_rules import Findings, ReadRows, RowRules
 from geoveil.errors import GeoveilError, InvalidInput
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.location_file import ROWS
@@ -26,6 +28,7 @@ from geoveil.spark.parquet_parts import ParquetParts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import Broadcast
 
 __all__ = ["LABEL", "LARGEST", "SIZE", "PersonTable", "Refusal", "TaskFacts", "TaskRows", "gathered", "without_data"]
 
@@ -65,17 +68,11 @@ def label_hashes(labels: pa.Array) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class PersonTable:
-    """The facts about the persons who were counted, for workers.
+    """The facts about the persons who were counted, for workers."""
 
-    Parameters
-    ----------
-    labels : pyarrow array, optional
-        Their labels; None if all rows belong to one person.
-    columns : dict
-        Arrays by the name of the column that they become.
-    """
-
+    #: Their labels; None if all rows belong to one person.
     labels: pa.Array | None
+    #: Arrays by the name of the column that they become.
     columns: dict[str, pa.Array]
 
     def joined(self, table: pa.Table, by: str | None) -> pa.Table:
@@ -106,13 +103,7 @@ class PersonTable:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason why data was refused on a worker, without any value of the data.
-
-    Parameters
-    ----------
-    argument, allowed, remedy : str
-        As of an error.
-    """
+    """The reason why data was refused on a worker, as of an error, without any value of the data."""
 
     argument: str
     allowed: str
@@ -128,55 +119,35 @@ class Refusal:
 
 @dataclass
 class TaskFacts:
-    """The facts that a task reports: to compare the two jobs, and to refuse data.
-
-    Parameters
-    ----------
-    partition : int
-        The number of the partition.
-    removed : RowCounts
-        The numbers of rows that were removed.
-    points : int
-        The number of points that remain.
-    released : int
-        The number of those that are released: not of persons who are skipped.
-    checksum : int
-        The sum of hashes of the points that remain, with their persons and the times that are used, modulo 2^64; the
-        order does not matter.
-    placed, types : list of str
-        The columns of texts in which a place was found, and the types of geometries.
-    span : (int, int), optional
-        The first and the last time in microseconds.
-    sizes : dict
-        The number of points in units of each size, by size.
-    runs : int
-        The number of runs of rows of one person, where rows come sorted.
-    answered : int
-        The number of persons who were answered about.
-    ties : int
-        The number of rows that were kept although another one has the same person and time.
-    refusal : Refusal, optional
-        Why the data was refused.
-    file : dict
-        The file that was written: its name, digest, size in bytes and rows.
-    moved : int
-        The number of released points outside the domain of their coordinate system.
-    """
+    """The facts that a task reports: to compare the two jobs, and to refuse data."""
 
     partition: int
+    #: The numbers of rows that were removed.
     removed: RowCounts = NONE
+    #: The number of points that remain, and of those that are released: not of persons who are skipped.
     points: int = 0
     released: int = 0
+    #: The sum of hashes of the points that remain, with their persons and the times that are used, modulo 2^64; the
+    #: order does not matter.
     checksum: int = 0
+    #: The columns of texts in which a place was found, and the types of geometries.
     placed: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
+    #: The first and the last time in microseconds, and the largest number that divides all times.
     span: tuple[int, int] | None = None
+    divisor: int = 0
+    #: The number of points in units of each size, by size.
     sizes: dict[int, int] = field(default_factory=dict)
+    #: The number of runs of rows of one person, where rows come sorted.
     runs: int = 0
+    #: The number of persons who were answered about.
     answered: int = 0
+    #: The number of rows that were kept although another one has the same person and time.
     ties: int = 0
     refusal: Refusal | None = None
+    #: The file that was written: its name, digest, size in bytes and rows.
     file: dict[str, Any] = field(default_factory=dict)
+    #: The number of released points outside the domain of their coordinate system.
     moved: int = 0
 
     def add(self, batch: Batch, persons: NDArray[np.uint64], removed: RowCounts) -> None:
@@ -195,6 +166,7 @@ class TaskFacts:
         if times is not None and len(times):
             first, last = int(times.min()), int(times.max())
             self.span = (first, last) if self.span is None else (min(first, self.span[0]), max(last, self.span[1]))
+            self.divisor = math.gcd(self.divisor, int(np.gcd.reduce(times)))
         if sizes is not None:
             for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
                 self.sizes[int(size)] = self.sizes.get(int(size), 0) + int(count)
@@ -235,27 +207,15 @@ def without_data() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The reader of a task's rows.
+    """The reader of a task's rows."""
 
-    Parameters
-    ----------
-    rules : PointRows
-        How rows are checked, selected and released.
-    columns : list of str
-        The columns that are wanted besides the locations.
-    sorted : bool
-        Whether rows come sorted by person and time.
-    thin, stretch : int, optional
-        The length in microseconds of the intervals in which a person keeps one row, and of units.
-    """
-
-    rules: PointRows
+    rules: RowRules
+    #: The columns that are wanted besides the locations.
     columns: list[str]
+    #: Whether rows come sorted by person and time.
     sorted: bool = False
-    thin: int | None = None
-    stretch: int | None = None
     #: The broadcast `PersonTable` of the second pass; None if rows already have its columns.
-    persons: Any = None
+    persons: Broadcast[PersonTable] | None = None
     #: The files that tasks read for themselves, if they do.
     parts: ParquetParts | None = None
 
@@ -267,9 +227,10 @@ class TaskRows:
         file = self.rules.file
         assert isinstance(file, FrameColumns)
         file = replace(file, path=Path(f"{file.path.name}, partition {facts.partition}"))
-        units = _Units(self.stretch) if self.sorted else None
-        thinning = None if self.thin is None else _Thinning(self.thin)
-        count = 0
+        by, step = self.rules.settings.by, self.rules.settings.step
+        units = _Units(self.rules.guarantee.metric.stretch) if self.sorted else None
+        thinning = None if step is None else _Thinning(step)
+        found, count = Findings(), 0
         if self.parts is None:
             tables = gathered(batches)
         else:
@@ -278,19 +239,19 @@ class TaskRows:
             columns = self.columns
             if self.persons is not None:
                 known: PersonTable = self.persons.value
-                table, columns = known.joined(table, self.rules.people.by), [*columns, *known.columns]
+                table, columns = known.joined(table, by), [*columns, *known.columns]
             batch = file.batch_of(count, table, columns)
             count += len(table)
             coded: pa.DictionaryArray | None = None
             if first:
-                batch, less, coded = self.rules.checked(batch)
+                batch, less, _, coded = self.rules.checked(batch, found)
                 facts.types = sorted({*facts.types, *batch.types})
             else:
                 batch, less = self.rules.selected(batch)
             hashes = self._hashes(batch, coded)
             runs = np.zeros(len(batch), dtype=np.int64)
             if units is not None:
-                runs = units.runs(self.rules, batch)
+                runs = units.runs(batch, by)
             if thinning is not None:
                 kept, ties = thinning.kept(runs, _numbers(batch, TIME))
                 facts.ties += ties
@@ -307,7 +268,7 @@ class TaskRows:
         if units is not None:
             yield from (self._rows(*each, facts) for each in units.rest())
             facts.runs = units.count
-        facts.placed = sorted(self.rules.placed)
+        facts.placed = sorted(found.placed)
 
     def _hashes(self, batch: Batch, coded: pa.DictionaryArray | None) -> NDArray[np.uint64]:
         """Return a hash of the person of each row."""
@@ -315,7 +276,7 @@ class TaskRows:
             return np.zeros(len(batch), dtype=np.uint64)
         if _HASH in batch.columns.column_names:
             return np.asarray(batch.columns[_HASH].combine_chunks().fill_null(0))
-        coded = self.rules.people.labels(batch).dictionary_encode() if coded is None else coded
+        coded = labels_of(batch, self.rules.settings.by).dictionary_encode() if coded is None else coded
         return np.asarray(label_hashes(coded.dictionary)[np.asarray(coded.indices)])
 
     def _rows(
@@ -371,7 +332,7 @@ class _Units:
 
     def __init__(self, stretch: int | None) -> None:
         self._stretch = stretch
-        self._label: Any = None
+        self._label: object = None
         self._run = 0
         self._before = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._held: deque[tuple[Batch, Index, Index]] = deque()
@@ -381,11 +342,11 @@ class _Units:
         """The number of runs of rows so far. It is the number of persons, unless a person has several runs."""
         return self._run
 
-    def runs(self, rules: PointRows, batch: Batch) -> Index:
+    def runs(self, batch: Batch, by: str | None) -> Index:
         """Return a number for the person of each row, which grows from one person to the next."""
-        if rules.people.by is None or not len(batch):
+        if by is None or not len(batch):
             return np.zeros(len(batch), dtype=np.int64)
-        coded = rules.people.labels(batch).dictionary_encode()
+        coded = labels_of(batch, by).dictionary_encode()
         codes = np.asarray(coded.indices)
         new = np.diff(codes, prepend=codes[0]) != 0
         new[0] = coded.dictionary[int(codes[0])].as_py() != self._label

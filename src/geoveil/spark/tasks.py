@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoveil.answering.person_counts import PersonCounts
-from geoveil.answering.point_rows import PointNoise, PointRows, ReadRows
+from geoveil.answering.row_rules import PointNoise, ReadRows, RowRules
 from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats import Batch
@@ -58,16 +58,11 @@ class SeededStart:
 
     The stream is laid over the partitions in their order: that of a partition begins after the normal variables of all
     points before it, as if the partitions were one file.
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        The generator, as it is before the first point.
-    points : tuple of int
-        The number of points of each partition.
     """
 
+    #: The generator, as it is before the first point.
     generator: np.random.Generator
+    #: The number of points of each partition.
     points: tuple[int, ...]
 
     def source(self, partition: int) -> Source:
@@ -81,17 +76,10 @@ class SeededStart:
 
 @dataclass(frozen=True)
 class CountTask:
-    """Check the rows of a partition and count the points of each person.
-
-    Parameters
-    ----------
-    reader : TaskRows
-        The reader of the rows.
-    label : pyarrow.DataType
-        The type of the labels of persons.
-    """
+    """Check the rows of a partition and count the points of each person."""
 
     reader: TaskRows
+    #: The type of the labels of persons.
     label: pa.DataType
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -110,7 +98,7 @@ class CountTask:
             yield self._batch(pa.nulls(1, self.label), pa.nulls(1, pa.int64()), None, facts.written())
 
     def _counted(self, batches: Iterable[pa.RecordBatch], facts: TaskFacts) -> Iterator[pa.RecordBatch]:
-        by = self.reader.rules.people.by
+        by = self.reader.rules.settings.by
         people, held = PersonCounts(by), 0
         for read in self.reader.read(batches, facts, first=True):
             coded = people.labels(read.batch).dictionary_encode() if read.labels is None else read.labels
@@ -149,7 +137,7 @@ class CountTask:
 class NoiseByRow:
     """The noise of rows by the number of points that their person has, computed once for each number."""
 
-    rules: PointRows
+    rules: RowRules
     _queries: dict[tuple[int, int], Points] = field(default_factory=dict)
 
     def of(self, batch: Batch) -> tuple[PointNoise, Index]:
@@ -175,23 +163,13 @@ def _coded(batch: Batch, name: str) -> tuple[list[int], Index]:
 
 @dataclass(frozen=True)
 class WriteTask:
-    """Add noise to the rows of a partition, and write them to a file of this attempt.
-
-    Parameters
-    ----------
-    reader : TaskRows
-        The reader of the rows.
-    destination : Destination
-        Where files are written.
-    pseudonyms : bool
-        Whether persons get random labels.
-    seeded : SeededStart, optional
-        A seeded stream, for tests and experiments.
-    """
+    """Add noise to the rows of a partition, and write them to a file of this attempt."""
 
     reader: TaskRows
     destination: Destination
+    #: Whether persons get random labels.
     pseudonyms: bool
+    #: A seeded stream, for tests and experiments.
     seeded: SeededStart | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoveil.answering import streaming
+from geoveil.answering import counted_rows
 from geoveil.geo.formats import open_locations
 from geoveil.geo.formats.csv import CSV
 from geoveil.geo.formats.fingerprints import Fingerprint
@@ -113,6 +113,6 @@ def test_persons_are_found_again_beyond_memory(rows: int, tmp_path: Path, monkey
     monkeypatch.setattr("geoveil.answering.person_counts._LABELS", 5)
     told = {**told, "rho": 1e-4, "area": BAY}
     release_of("points", path, rng=np.random.default_rng(1), to=tmp_path / "all.csv", **told)
-    monkeypatch.setattr(streaming, "_KNOWN_ROWS", rows)
+    monkeypatch.setattr(counted_rows, "_KNOWN_ROWS", rows)
     release_of("points", path, rng=np.random.default_rng(1), to=tmp_path / "some.csv", **told)
     assert (tmp_path / "some.csv").read_bytes() == (tmp_path / "all.csv").read_bytes()

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from geoveil._types import Missing, Outside
 from geoveil.errors import GeoveilError, InvalidFile, Text
 from geoveil.geo.formats.location_columns import LocationColumns
-from geoveil.geo.geometries import Floats, Geometries, Index, Places, count_missing, present, vertices
+from geoveil.geo.geometries import Floats, Geometries, Index, Places, RowName, position, present, vertices
 from geoveil.geo.planes import Plane
 from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 from geoveil.geo.row_filters import RowFilter
-from geoveil.geo.row_selection import RowCounts, rows_inside
+from geoveil.geo.row_selection import RowCounts, select_rows
 from geoveil.geo.seconds import TimeColumn
 
 if TYPE_CHECKING:
@@ -82,9 +82,8 @@ class Batch:
         """Return the name of the row of a point in errors."""
         return self.name(int(self.rows[point]))
 
-    @property
     def present(self) -> NDArray[np.bool_]:
-        """A mask of the rows that have a location."""
+        """Return which rows have a location."""
         return present(self.places) if self.shaped else np.asarray(~np.isnan(self.places).any(axis=1))
 
     def chosen(self, rows: NDArray[np.bool_]) -> Batch:
@@ -100,20 +99,16 @@ class Batch:
         A filter comes first, then missing locations, then locations outside the area; a line with some points outside
         is removed as a whole.
         """
-        batch, filtered = self, 0
-        if where is not None:
-            rows = where.rows(self.columns, self.name, plane)
-            batch, filtered = self.chosen(rows), int((~rows).sum())
-        there = batch.present
-        missed = count_missing(there, missing, batch.name)
-        if missed:
-            batch = batch.chosen(there)
-        out = 0
-        if outside == "drop" and plane is not None and len(batch):
-            inside = rows_inside(plane, batch.coords, batch.rows, len(batch))
-            out = int((~inside).sum())
-            batch = batch.chosen(inside) if out else batch
-        return batch, RowCounts(filtered, missed, out)
+        selection = select_rows(self, plane, where, missing=missing, outside=outside, name=self.name)
+        return self if selection.rows is None else self.chosen(selection.rows), selection.removed
+
+    def arrow(self, columns: Sequence[str]) -> pa.Table:
+        """Return the columns, some of which are wanted."""
+        return self.columns
+
+    def points(self, rows: Index, name: RowName = position) -> tuple[Floats, Index]:
+        """Return the points of some rows, and for each point the position of its row in `rows`."""
+        return _points(self.places[rows], lambda row: name(int(rows[row])))
 
     @property
     def coords(self) -> Floats:
@@ -127,10 +122,7 @@ class Batch:
 
     @cached_property
     def _points(self) -> tuple[Floats, Index]:
-        if self.shaped:
-            return vertices(self.places, self.name)
-        each = self.places.shape[1] // 2
-        return self.places.reshape(-1, 2), np.arange(len(self)) if each == 1 else np.repeat(np.arange(len(self)), each)
+        return _points(self.places, self.name)
 
     @property
     def geometries(self) -> Geometries:
@@ -179,6 +171,14 @@ class FilePart(NamedTuple):
     table: pa.Table
     share: float
     source: Path | None = None
+
+
+def _points(places: Places, name: RowName) -> tuple[Floats, Index]:
+    """Return the points of geometries or of rows of coordinates, and the row of each."""
+    if places.dtype == object:
+        return vertices(places, name)
+    each, rows = places.shape[1] // 2, np.arange(len(places))
+    return places.reshape(-1, 2), rows if each == 1 else np.repeat(rows, each)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

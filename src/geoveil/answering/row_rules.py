@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil._types import Missing, Outside
+from geoveil._types import Columns
 from geoveil.answering.intake import in_the_plane
-from geoveil.answering.person_counts import PersonCounts
+from geoveil.answering.person_counts import labels_of
+from geoveil.answering.settings import Settings
 from geoveil.answering.timed_rows import has_times
 from geoveil.errors import InvalidFile, Message
 from geoveil.facts import Reason
@@ -31,53 +32,43 @@ from geoveil.queries import Points, UnitSizes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PointNoise", "PointRows", "ReadRows"]
+__all__ = ["Findings", "PointNoise", "ReadRows", "RowRules"]
 
 
 @dataclass(frozen=True)
 class ReadRows:
-    """A batch of the second reading.
+    """A batch of the second reading."""
 
-    Parameters
-    ----------
-    coords, persons : array
-        All points that have a place, and the label of the person of each, for comparison with the first reading.
-    batch : Batch
-        The rows that are released.
-    rows : array
-        The position of the person of each of these rows.
-    removed : RowCounts
-        The numbers of rows that were removed, for comparison with the first reading.
-    sizes : array, optional
-        The number of points in the largest unit that holds each point of these rows.
-    times : array, optional
-        The time of each point of these rows in microseconds.
-    labels : pyarrow array, optional
-        The pseudonym of the person of each of these rows, if persons get pseudonyms.
-    """
-
+    #: All points that have a place, and the label of the person of each, for comparison with the first reading.
     coords: Floats
     persons: pa.Array
+    #: The rows that are released.
     batch: Batch
+    #: The position of the person of each of these rows.
     rows: Index
+    #: The numbers of rows that were removed, for comparison with the first reading.
     removed: RowCounts
+    #: The number of points in the largest unit that holds each point of these rows.
     sizes: Index | None = None
+    #: The time of each point of these rows in microseconds.
     times: Index | None = None
+    #: The pseudonym of the person of each of these rows, if persons get pseudonyms.
     labels: pa.Array | None = None
+
+
+@dataclass
+class Findings:
+    """Columns of texts in which a first reading found a geometry, and those that a spreadsheet would run."""
+
+    placed: set[str] = field(default_factory=set)
+    formulas: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class PointNoise:
-    """The noise of points, which depends on the number of points of their person.
+    """The noise of points, which depends on the number of points of their person."""
 
-    Parameters
-    ----------
-    queries : sequence of Points
-        A query for each number of points that occurs.
-    area : Area
-        The public area.
-    """
-
+    #: A query for each number of points that occurs.
     queries: Sequence[Points]
     area: Area
 
@@ -98,53 +89,34 @@ class PointNoise:
         return np.array([self.area.ground(radius) for radius in radii])
 
 
-@dataclass(kw_only=True)
-class PointRows:
-    """Checks, selects and releases the points of rows, one batch at a time.
+@dataclass(frozen=True, kw_only=True)
+class RowRules:
+    """How rows are checked, selected and released, one batch at a time, in a file or on a worker."""
 
-    Parameters
-    ----------
-    file : LocationFile
-        The file, or the columns of a table that is read like one.
-    form : LocationFile
-        The format that is written: the file itself, or a file of another format with its columns.
-    plane : Plane
-        The plane in which noise is added.
-    guarantee : CGP or GP
-        The guarantee for each person.
-    method : str
-        The algorithm.
-    people : PersonCounts
-        The persons, who are counted in the first pass.
-    where : RowFilter, optional
-        The filter of rows.
-    outside, missing : str
-        What is done about points outside the area, and about rows without a location.
-    kept : dict
-        The columns that are released unchanged, each with the reason.
-    times : tuple of str
-        The columns of times, where stretches of time are protected or rows are thinned.
-    """
-
+    #: The file, or the columns of a table that is read like one.
     file: LocationFile
+    #: The format that is written: the file itself, or a file of another format with its columns.
     form: LocationFile
+    #: The plane in which noise is added.
     plane: Plane
+    #: The guarantee for each person.
     guarantee: Guarantee
-    method: str
-    people: PersonCounts
-    where: RowFilter | None
-    outside: Outside
-    missing: Missing
-    kept: dict[str, Reason]
+    settings: Settings
+    #: The algorithm for points.
+    method: str = "best"
+    where: RowFilter | None = None
+    #: The columns of times, where stretches of time are protected, rows are thinned, or slices are asked for.
     times: tuple[str, ...] = ()
-    #: Columns in whose texts a geometry was found, and those that a spreadsheet would run as formulas.
-    placed: set[str] = field(default_factory=set)
-    formulas: set[str] = field(default_factory=set)
+    #: The columns that the owner asked to release unchanged, those that are so released, each with the reason, and
+    #: those that are removed.
+    keep: Columns = None
+    kept: dict[str, Reason] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
 
     @property
     def by(self) -> list[str]:
         """The column of persons, if there is one."""
-        return [] if self.people.by is None else [self.people.by]
+        return [] if self.settings.by is None else [self.settings.by]
 
     @property
     def filtered_by(self) -> tuple[str, ...]:
@@ -184,37 +156,54 @@ class PointRows:
         working = in_the_plane(self.guarantee, self.plane.area)
         return Points(n, 2, working, self.method, rounding=self.plane.rounding, units=units)
 
-    def checked(self, batch: Batch) -> tuple[Batch, RowCounts, pa.DictionaryArray]:
-        """Check a batch in the first pass; return the rows that remain, their labels, and counts of removed rows."""
+    @property
+    def asked_about(self) -> list[str]:
+        """The columns that are read besides the locations if no column is released."""
+        return [*dict.fromkeys([*self.by, *self.filtered_by, *self.times])]
+
+    @property
+    def released(self) -> list[str]:
+        """The columns that are read besides the locations when rows are released."""
+        return [*dict.fromkeys([*self.kept, *self.asked_about])]
+
+    def checked(self, batch: Batch, found: Findings) -> tuple[Batch, RowCounts, pa.Array, pa.DictionaryArray]:
+        """Check a batch in the first pass; return the rows that remain, counts of removed rows, and labels of persons.
+
+        The labels come as they are, and as a dictionary with positions in it.
+        """
         batch, less = self.selected(batch)
-        coded = self.people.labels(batch).dictionary_encode()
+        persons = labels_of(batch, self.settings.by)
+        coded = persons.dictionary_encode()
         # Labels repeat, so each distinct one is looked at once.
         labels = dict.fromkeys(self.by, coded.dictionary)
         texts = {name: labels.get(name, batch.columns[name]) for name in self.texts}
-        self.placed.update(name for name, values in texts.items() if shows_places(values))
-        released = [name for name in self.texts if name not in self.placed]
+        found.placed.update(name for name, values in texts.items() if shows_places(values))
+        released = [name for name in self.texts if name not in found.placed]
         self.form.check_batch(replace(batch, columns=batch.columns.select(released)))
         if self.form.spreadsheet:
-            self.formulas.update(name for name, values in texts.items() if has_formulas(values))
+            found.formulas.update(name for name, values in texts.items() if has_formulas(values))
         self.enter(batch)
-        return batch, less, coded
+        return batch, less, persons, coded
 
     def selected(self, batch: Batch) -> tuple[Batch, RowCounts]:
         """Return the rows that remain, and the numbers of those that are removed."""
-        batch, less = batch.selected(self.plane, where=self.where, missing=self.missing, outside=self.outside)
+        missing = self.settings.missing
+        batch, less = batch.selected(self.plane, where=self.where, missing=missing, outside=self.settings.outside)
         if not self.times:
             return batch, less
         there = has_times(batch, self.times)
         if there.all():
             return batch, less
-        if self.missing != "drop":
+        if missing != "drop":
             remedy = Message("Correct it, or remove such rows with {missing:drop}.")
             raise InvalidFile(batch.name(int(there.argmin())), None, "a row with a time", remedy)
         return batch.chosen(there), less + RowCounts(untimed=int((~there).sum()))
 
     def enter(self, batch: Batch) -> Floats | Reals:
         """Return the points of a batch in metres of the plane; refuse invalid ones and those outside the area."""
-        return self.plane.enter(batch.coords, self.outside, batch.name_of_point) if len(batch) else np.empty((0, 2))
+        if not len(batch):
+            return np.empty((0, 2))
+        return self.plane.enter(batch.coords, self.settings.outside, batch.name_of_point)
 
     def release(self, read: ReadRows, noise: PointNoise, which: Index, source: Source) -> tuple[Batch, int]:
         """Return rows with independent noise, and the number of points that the projection cannot convert back.

@@ -1,0 +1,76 @@
+"""The same rows through the door of Spark: answers, refusals, charges and certificates are those of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import geoveil as gv
+from tests import test_doors
+from tests.test_doors import CASES, INDEX, OWN, ask, differing
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+
+#: Every case of a question whose noise is drawn once, and some cases of the others.
+SOME = ("persons together", "days together", "thinned together", "dropped", "ledger, together")
+ASKED = [*(("heatmap", case) for case in CASES)] + [
+    (question, case) for question in ("heatmap in slices", "counts", "mean") for case in SOME
+]
+
+
+@pytest.fixture
+def _door(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a DataFrame of the rows in several partitions, in their order."""
+
+    def made(frame: pd.DataFrame, folder: Path) -> Any:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        at = table.column_names.index("when")
+        times = table["when"].cast(pa.timestamp("us", "UTC"))
+        return spark.createDataFrame(table.set_column(at, "when", times))
+
+    monkeypatch.setitem(test_doors.DOORS, "spark", made)
+
+
+def sorted_persons(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told with the persons in the order of their labels: rows of Spark have no order."""
+    persons = found.get("persons")
+    return {**found, **({"persons": sorted(persons)} if isinstance(persons, list) else {})}
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize(("question", "case"), ASKED)
+def test_frames_answer_like_files(question: str, case: str, tmp_path: Path) -> None:
+    """Values, refusals, prices and certificates are those of a file with the same rows and the same stream."""
+    how = {**CASES[case], **({"together": True} if question == "mean" else {})}
+    found = {door: sorted_persons(ask(question, how, door, tmp_path / door)) for door in ("csv", "spark")}
+    if str(found["spark"].get("argument")).startswith("row"):
+        # Rows of Spark are numbered within their partitions.
+        assert str(found["csv"].pop("argument")).startswith(str(found["spark"].pop("argument"))[:3])
+    # Workers add up doubles: the bound on the rounding of a mean is larger.
+    rounded = {"rounding", "error", "radius_95"} if question == "mean" else set()
+    assert differing(found["csv"], found["spark"]) <= {*INDEX, *rounded}, found["spark"]
+    for name in rounded & {*found["csv"]}:
+        assert found["spark"][name] == pytest.approx(found["csv"][name], rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize("case", ["persons", "days", "single points", "filtered", "dropped", "clamped", "thinned"])
+def test_points_are_written_like_those_of_files(case: str, tmp_path: Path) -> None:
+    """Points have the certificate and the noise of those of a file; where no unit sorts them, to the last bit."""
+    told, places = {}, {}
+    for door in ("parquet", "spark"):
+        target = tmp_path / f"{door}.parquet"
+        told[door] = ask("points", {**CASES[case], "to": target}, door, tmp_path / door)
+        assert "refused" not in told[door], told[door]
+        released = gv.load(target)
+        assert released.coords is not None
+        places[door] = released.coords
+        told[door] = {name: fact for name, fact in released.certificate().items() if name not in OWN}
+    assert differing(told["parquet"], told["spark"]) <= INDEX
+    if case not in ("days", "thinned"):
+        assert np.array_equal(places["parquet"], places["spark"])
