@@ -299,6 +299,11 @@ class FileRequest:
         overwrite : bool
             Whether an existing file is replaced.
         """
+        from geoveil.geo.formats.atomic import check_target
+
+        if target is not None and self.question != "summary":
+            # A file that could not be written is refused before anything is charged.
+            check_target(target, overwrite=overwrite)
         if self.options.motion is not None:
             check_times(self.file, self.time)
         locations = self.settings.locations(
