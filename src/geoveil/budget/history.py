@@ -152,7 +152,7 @@ class Replay:
         recorded = json.loads(line.parameters)
         for certificate in self._charged.pop(recorded["charge"], ()):
             # A release that was processed later has a file and a certificate of its own.
-            later = certificate["processed"] and certificate["file"]["sha256"] != recorded.get("file")
+            later = certificate["processed"] and certificate.get("file", {}).get("sha256") != recorded.get("file")
             if "certificate" in recorded and not later:
                 try:
                     same = certificate_digest(certificate) == recorded["certificate"]
