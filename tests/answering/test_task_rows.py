@@ -65,14 +65,15 @@ def test_times_of_tasks_are_judged_as_in_memory() -> None:
     facts, hour = TaskFacts(0), 3_600 * 10**6
     for times in ([490_000 * hour, 490_005 * hour], [490_011 * hour]):
         facts.saw(np.array(times), None)
-    assert (facts.span, facts.divisor % hour) == ((490_000 * hour, 490_011 * hour), 0)
-    assert facts.span is not None
-    check_times(facts.span, facts.divisor, None, 2 * hour, "time")
+    assert facts.span == (490_000 * hour, 490_011 * hour)
+    moments = np.array(facts.moments)
+    assert len(moments) == 3
+    check_times(facts.span, moments, None, 2 * hour, "time")
     with pytest.raises(InvalidParameter, match="whole hours"):
-        check_times(facts.span, facts.divisor, None, hour // 2, "time")
-    check_times(facts.span, facts.divisor, 1, 2 * hour, "time")
+        check_times(facts.span, moments, None, hour // 2, "time")
+    check_times(facts.span, moments, 1, 2 * hour, "time")
     with pytest.raises(InvalidParameter, match="beyond doubt"):
-        check_times((0, 5 * hour), 1, 1, 2 * hour, "time")
+        check_times((0, 5 * hour), moments, 1, 2 * hour, "time")
 
 
 def test_small_batches_are_gathered() -> None:

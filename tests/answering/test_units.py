@@ -411,7 +411,7 @@ def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stre
 def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_path: Path, account: str) -> None:
     """What protects any day of a person protects shorter stretches for less; longer ones have their own price."""
     frame = pd.DataFrame({"who": list("aaab"), "lat": 37.78, "lon": [-122.41, -122.42, -122.43, -122.44]})
-    frame["time"] = ["2026-01-01T00:00:00Z", "2026-01-01T12:30:00Z", "2026-01-05T00:00:00Z", "2026-01-01T00:00:00Z"]
+    frame["time"] = ["2026-01-01T00:00:13Z", "2026-01-01T12:30:31Z", "2026-01-05T03:07:45Z", "2026-01-01T09:11:02Z"]
     frame.to_csv(tmp_path / "in.csv", index=False)
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("file/a", "file/b", "table/a", "table/b", rho=CGP(rho=1, metric=account))

@@ -226,7 +226,7 @@ def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyP
     again.publish({"file": {"name": "out"}}, again=True)
     again.clear()
     assert again.digest() == sha256
-    assert again.certified() == {"file": "out"}
+    assert again.certified() == {"file": {"name": "out"}}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.certificate.json"]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FrameForm", "RowForm", "TableForm"]
 
 
-class Choice(TypedDict, total=False):
+class RowChoice(TypedDict, total=False):
     """Which rows are used, and how they are named in errors; released rows are not checked again."""
 
     released: Required[bool]
@@ -50,7 +50,7 @@ class RowForm(Form):
     plane : Plane, optional
         The plane in which noise is added; None where coordinates are metres.
     **how
-        Which rows are used; see `Choice`.
+        Which rows are used; see `RowChoice`.
     """
 
     #: The column of persons, if it holds pseudonyms.
@@ -60,7 +60,7 @@ class RowForm(Form):
         self,
         locations: RowLocations,
         plane: Plane | None,
-        **how: Unpack[Choice],
+        **how: Unpack[RowChoice],
     ) -> None:
         released, outside, name = how["released"], how.get("outside", "refuse"), how.get("name", position)
         missing, where = how.get("missing", "refuse"), how.get("where")
@@ -195,7 +195,7 @@ class FrameForm(RowForm):
     """A GeoSeries or GeoDataFrame; rows are points, or lines and multipoints taken as their vertices."""
 
     def __init__(
-        self, frame: geopandas.GeoSeries | geopandas.GeoDataFrame, plane: Plane, **how: Unpack[Choice]
+        self, frame: geopandas.GeoSeries | geopandas.GeoDataFrame, plane: Plane, **how: Unpack[RowChoice]
     ) -> None:
         self.has_columns = hasattr(frame, "columns")
         super().__init__(GeometryRows(frame), plane, **how)
@@ -236,7 +236,7 @@ class TableForm(RowForm):
 
     has_columns = True
 
-    def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Unpack[Choice]) -> None:
+    def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Unpack[RowChoice]) -> None:
         self.pairs = locations.pairs
         super().__init__(locations, plane, **how)
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from geoveil._types import CoordinateColumns, CrsLike
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, own_system
@@ -18,6 +16,7 @@ from geoveil.geo.formats import wkb
 from geoveil.geo.formats.limits import check_names
 from geoveil.geo.formats.location_columns import GeometryColumn, LocationColumns, locate
 from geoveil.geo.formats.parquet import Parquet
+from geoveil.geo.geometries import Index
 from geoveil.geo.seconds import EPOCH, EPOCH_UNITS, UNITS, ReadTimes, check_numbers
 from geoveil.spark.parquet_parts import ParquetParts, parts_of
 
@@ -202,15 +201,15 @@ def time_of(frame: DataFrame, name: str) -> tuple[Column, int | None]:
     ), unit if stated is None else None
 
 
-def check_times(span: tuple[int, int], divisor: int, per_second: int | None, stretch: int, name: str) -> None:
+def check_times(span: tuple[int, int], moments: Index, per_second: int | None, stretch: int, name: str) -> None:
     """Refuse times from which the points of a stretch of time cannot be counted beyond doubt, as in memory.
 
     Parameters
     ----------
     span : (int, int)
         The first and the last time in microseconds.
-    divisor : int
-        The largest number that divides all of them.
+    moments : array of int
+        Some of the times.
     per_second : int, optional
         For numbers: how many of them were taken to be a second.
     stretch : int
@@ -220,8 +219,7 @@ def check_times(span: tuple[int, int], divisor: int, per_second: int | None, str
     """
     if per_second is not None:
         check_numbers(*span, per_second, name)
-    if span[0] != span[1]:
-        ReadTimes(np.array([*span, divisor]), None, name).for_units(stretch)
+    ReadTimes(moments, None, name).for_units(stretch)
 
 
 def _whole_microseconds(quoted: str, numbers: Column, per_second: int, *, exact: bool) -> Column:

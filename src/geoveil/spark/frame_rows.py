@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -179,8 +178,8 @@ class FrameRows(CountedRows):
         rows.check_runs(tasks, charged="nothing")
         counted.check(self.rules, {kind for facts in tasks for kind in facts.types})
         if stretch is not None and (span := rows.span()) is not None:
-            name, divisor = self.rules.times[0], math.gcd(*(facts.divisor for facts in tasks))
-            check_times(span, divisor, time_of(self.frame, name)[1], stretch, name)
+            name, moments = self.rules.times[0], np.array([moment for facts in tasks for moment in facts.moments])
+            check_times(span, moments, time_of(self.frame, name)[1], stretch, name)
         progress(_FIRST_JOB)
         return rows
 

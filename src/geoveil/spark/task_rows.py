@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -36,6 +35,8 @@ __all__ = ["LABEL", "LARGEST", "SIZE", "PersonTable", "Refusal", "TaskFacts", "T
 #: released, and a hash of their own label.
 SIZE, LARGEST, LABEL = "_geoveil_size", "_geoveil_largest", "_geoveil_label"
 _HASH = "_geoveil_hash"
+#: The number of times of a batch by which it is told how coarse they are.
+_MOMENTS = 1000
 #: Odd numbers by which the checksum of rows is mixed.
 _MIX = tuple(np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93], dtype=np.uint64))
 
@@ -133,9 +134,9 @@ class TaskFacts:
     #: The columns of texts in which a place was found, and the types of geometries.
     placed: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
-    #: The first and the last time in microseconds, and the largest number that divides all times.
+    #: The first and the last time in microseconds, and some times of each batch, evenly spaced.
     span: tuple[int, int] | None = None
-    divisor: int = 0
+    moments: list[int] = field(default_factory=list)
     #: The number of points in units of each size, by size.
     sizes: dict[int, int] = field(default_factory=dict)
     #: The number of runs of rows of one person, where rows come sorted.
@@ -166,7 +167,7 @@ class TaskFacts:
         if times is not None and len(times):
             first, last = int(times.min()), int(times.max())
             self.span = (first, last) if self.span is None else (min(first, self.span[0]), max(last, self.span[1]))
-            self.divisor = math.gcd(self.divisor, int(np.gcd.reduce(times)))
+            self.moments += times[np.linspace(0, len(times) - 1, min(len(times), _MOMENTS)).astype(np.intp)].tolist()
         if sizes is not None:
             for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
                 self.sizes[int(size)] = self.sizes.get(int(size), 0) + int(count)
