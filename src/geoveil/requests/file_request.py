@@ -200,11 +200,6 @@ class FileRequest:
         """Whether one answer is about a crowd."""
         return self.question in CROWD
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the whole file is read into memory, so that prices for other units can be computed."""
-        return (not self.crowd and self.question != "points") or self.options.trip is not None
-
     @cached_property
     def guarantee(self) -> Guarantee:
         """The guarantee of the answer."""

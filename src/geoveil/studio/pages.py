@@ -551,8 +551,8 @@ def _charged(request: StudioRequest) -> dict[str, object]:
     rows = []
     for charge in charges:
         cost, left = charge.cost, charge.left
-        if cost is None and not request.in_memory:
-            # Questions in memory compute their cost from the points' times, and others are refused.
+        if cost is None and request.crowd:
+            # Other questions compute their cost from the points' times.
             raise unknown_price(request.question, charge.total.metric)
         more = "computed then" if cost is None else counted(int(left // cost), "release")
         rows.append(

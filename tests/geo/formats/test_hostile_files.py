@@ -664,7 +664,7 @@ def test_the_search_for_failures_would_find_one(tmp_path: Path, monkeypatch: pyt
     def fail(*_: Any, **__: Any) -> None:
         raise KeyError("planted")
 
-    monkeypatch.setattr("geoveil.answering.point_rows.shows_places", fail)
+    monkeypatch.setattr("geoveil.answering.row_rules.shows_places", fail)
     (tmp_path / "out").mkdir()
     codes = [fuzz.ran(args)[0] for args in fuzz.commands(path, told, tmp_path / "out")]
     assert 1 in codes
