@@ -298,6 +298,9 @@ def _ledger(account: Certificate, ledger: Ledger | None) -> Check:
     if recorded is None:
         later = "The ledger recorded an answer and no file, so it cannot tell whether this file holds that answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)
+    if recorded != account["file"]["sha256"] and account["file"]["kind"] != "points":
+        later = "It recorded another file of that answer, and cannot tell whether this file holds the same answer."
+        return Check("ledger", "open", f"{said} {later}", asked=True)
     if recorded != account["file"]["sha256"]:
         return Check("ledger", "fails", f"{said} But it recorded another file for this release.")
     return Check("ledger", "holds", f"{said} It recorded this very file and this certificate.")

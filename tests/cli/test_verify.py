@@ -192,10 +192,12 @@ def test_warnings_are_red_on_a_terminal(run: Any, tmp_path: Path, monkeypatch: p
 
 
 def test_unknown_files_end_with_three(run: Any) -> None:
-    """A ledger that recorded an answer and not the file makes no success: the exit code is 3, and it says why."""
+    """A ledger that recorded an answer and another file makes no success: the exit code is 3, and it says why."""
     run("budget", "create", "a.db", "all", "--rho", "1")
-    charged = ["--ledger", "a.db", "--subject", "all"]
-    assert run("hull", "trips.csv", "-o", "hull.geojson", *LOCAL, "--rho", "1e-4", *charged).code == 0
+    charged = ["--ledger", "a.db", "--subject", "all", "--label", "may"]
+    for name in ("first.geojson", "hull.geojson"):
+        assert run("hull", "trips.csv", "-o", name, *LOCAL, "--rho", "1e-4", *charged).code == 0
+    assert run("verify", "first.geojson", "--ledger", "a.db").code == 0
     done = run("verify", "hull.geojson", "--ledger", "a.db")
     assert done.code == 3
     said = " ".join(done.out.split())

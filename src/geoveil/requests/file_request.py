@@ -312,12 +312,13 @@ class FileRequest:
         if self.question == "points":
             assert target is not None
             return [self._points(locations, target, overwrite)]
-        releases = self._summary(locations) if self.question == "summary" else [self.ask(locations)]
+        if self.question != "summary":
+            return [self.ask(locations, to=target, overwrite=overwrite)]
+        releases = self._summary(locations)
         if target is not None:
-            if self.question == "summary":
-                target.mkdir()
+            target.mkdir()
             for release, path in zip(releases, self.written(target), strict=True):
-                release.to_file(path, sign=self.key, overwrite=overwrite)
+                release.to_file(path, sign=self.key)
         return releases
 
     def _points(self, locations: Locations, target: Path, overwrite: bool) -> Release:
@@ -354,31 +355,41 @@ class FileRequest:
             locations.cost(rho=rho, epsilon=epsilon)
         return ask_summary(locations, self.guarantee, together=self.options.together)
 
-    def ask(self, locations: Locations, destinations: Locations | None = None) -> Release:
-        """Ask the question of data, or of a session about it."""
+    def ask(
+        self,
+        locations: Locations,
+        destinations: Locations | None = None,
+        to: Path | None = None,
+        overwrite: bool = False,
+    ) -> Release:
+        """Ask the question of data, or of a session about it, and write the answer if a file is named."""
         its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
+        written: AnswerFile = {"to": to, "overwrite": overwrite}
         if self.question == "points":
             return locations.points(rho=rho, epsilon=epsilon, keep=[*its.keep] or None, method=its.method)
         if self.question == "hull":
-            return locations.hull(rho=rho, epsilon=epsilon, together=its.together)
+            return locations.hull(rho=rho, epsilon=epsilon, together=its.together, **written)
         if self.question == "nearest":
             assert its.k is not None
+            share, together = its.locations, its.together
             return locations.nearest(
-                self._place, its.k, rho=rho, epsilon=epsilon, locations=its.locations, together=its.together
+                self._place, its.k, rho=rho, epsilon=epsilon, locations=share, together=together, **written
             )
         if self.question == "first_within":
             assert its.radius is not None
-            return locations.first_within(self._place, its.radius, rho=rho, epsilon=epsilon, together=its.together)
+            return locations.first_within(
+                self._place, its.radius, rho=rho, epsilon=epsilon, together=its.together, **written
+            )
         counting: Counting = {"every": its.every, "cap": its.cap, "bandwidth": its.bandwidth}
         if self.question == "counts":
-            return locations.counts(self.regions, rho=rho, epsilon=epsilon, **counting)
+            return locations.counts(self.regions, rho=rho, epsilon=epsilon, **counting, **written)
         if self.question == "heatmap":
             assert its.cell is not None
-            return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting)
+            return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting, **written)
         assert self.question == "flows"
         between = self.regions if its.cell is None else its.cell
         trip = its.trip if destinations is None else destinations
-        return locations.flows(between, rho=rho, epsilon=epsilon, trip=trip, **counting)
+        return locations.flows(between, rho=rho, epsilon=epsilon, trip=trip, **counting, **written)
 
     @property
     def _place(self) -> geopandas.GeoSeries:
@@ -518,6 +529,13 @@ class FileRequest:
             lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}]{together})")
             lines += _call("    release.to_file", [repr(f"{target}/{summary_file(name)}")], self._signed)
         return lines
+
+
+class AnswerFile(TypedDict):
+    """The file that an answer is written to."""
+
+    to: Path | None
+    overwrite: bool
 
 
 class Counting(TypedDict):
