@@ -263,6 +263,10 @@ def rules_of(
         Whether columns are released, so that they are chosen now and looked at when rows are counted.
     """
     form = form or file
+    times: tuple[str, ...] = ()
+    if timed or guarantee.metric.stretch is not None or settings.step is not None:
+        each = file.points_in_a_row
+        times = chosen_time_columns(settings.times, file.time_columns, [*file.columns], each, file.path.name)
     kept: dict[str, Reason] = {}
     removed: tuple[str, ...] = ()
     if released:
@@ -270,10 +274,6 @@ def rules_of(
         if settings.pseudonyms is not False and settings.by in form.structure:
             allowed = f"left out with the column {settings.by!r}, whose numbers are the structure of the file"
             raise InvalidParameter("pseudonyms", str(settings.pseudonyms), allowed, "Release it to a CSV file.")
-    times: tuple[str, ...] = ()
-    if timed or guarantee.metric.stretch is not None or settings.step is not None:
-        each = file.points_in_a_row
-        times = chosen_time_columns(settings.times, file.time_columns, [*file.columns], each, file.path.name)
     return RowRules(
         file=file,
         form=form,
