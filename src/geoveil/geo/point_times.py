@@ -90,7 +90,8 @@ def chosen_time_columns(
     needed = "one column of times" if each == 1 else f"{each} columns of times, one for each point of a row"
     among = [*recognised] if times is None else [*columns]
     allowed = f"{needed} of {of}, " + (f"one of {among}" if among else "which has none")
-    remedy = Message("Name it, such as {times:t}.")
+    removed = "" if among else "; a column that was removed is released with {keep}"
+    remedy = Message("Name it, such as {times:t}" + removed + ".")
     shown = found[0] if times is not None and len(found) == 1 else (found or None)
     raise InvalidParameter("times", None if times is None else shown, allowed, remedy)
 
