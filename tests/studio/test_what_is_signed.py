@@ -398,7 +398,7 @@ def test_what_fails_after_the_charge_says_so(project: Project, monkeypatch: pyte
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(28, "No space left on device", "hull.geojson")
 
-    monkeypatch.setattr(gv.Release, "to_file", full)
+    monkeypatch.setattr("geoveil.answering.pipeline.write_release", full)
     send(project, "release", do="release", looked="yes", ticket=ticket_of(project))
     assert project.releasing is not None
     assert project.releasing.wait(60)

@@ -60,6 +60,15 @@ _FORK_WAIT = 1.0
 _HOME = "geoveil_home"
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that closes itself."""
+
+    def __del__(self) -> None:
+        """Do not warn: the garbage collector may collect a connection before its store."""
+        with suppress(sqlite3.Error):
+            self.close()
+
+
 class _SQLiteTransaction(Transaction):
     clock = "strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')"
     texts = "(SELECT value FROM json_each(?))"
@@ -131,7 +140,9 @@ class SQLite(Store[sqlite3.Connection]):
         self._log, self.commits, self._is_local = None, 0, _is_local(self.path)
         if exists:
             self._look(deadline)
-        connection = sqlite3.connect(self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=left(deadline), isolation_level=None, check_same_thread=False, factory=_Connection
+        )
         try:
             # Commits survive a loss of power.
             connection.execute("PRAGMA synchronous=FULL")
