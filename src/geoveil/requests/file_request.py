@@ -17,6 +17,7 @@ from geoveil.settings import SETTINGS
 
 if TYPE_CHECKING:
     import geopandas
+    import numpy as np
 
     from geoveil import Ledger, Locations, Release, SigningKey
     from geoveil._types import Method, Missing, Outside, Progress
@@ -77,17 +78,18 @@ class FileSettings:
 
     def locations(
         self,
-        path: Path,
+        source: Path | geopandas.GeoDataFrame,
         *,
         sign: SigningKey | None = None,
         progress: Progress | None = None,
         confirm: Callable[[Sequence[Concern]], None] | None = None,
+        rng: np.random.Generator | None = None,
     ) -> Locations:
-        """Return the locations of a file."""
+        """Return the locations of a file; those of a frame, of made-up data alone."""
         from geoveil.locations import Locations
 
         return Locations(
-            path,
+            source,
             person=self.person,
             protect=self.protect,
             times=self.times,
@@ -100,6 +102,7 @@ class FileSettings:
             sign=sign,
             progress=progress,
             confirm=confirm,
+            rng=rng,
             **self.reading,
         )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import geopandas
 import numpy as np
 import shapely
 
@@ -13,7 +12,7 @@ from geoveil._types import Progress
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
 from geoveil.requests.city import generator
-from geoveil.requests.file_request import FileRequest, FileSettings, ask_summary
+from geoveil.requests.file_request import FileRequest, ReadingOptions, ask_summary
 from geoveil.requests.made_up import MadeUp, make_up
 from geoveil.requests.opened_data import OpenedData, tracks
 from geoveil.wording import error_line
@@ -81,32 +80,18 @@ def _errors(release: gv.Release) -> list[tuple[str, str]]:
 def _answers(request: FileRequest, made_up: MadeUp, progress: Progress) -> list[gv.Release]:
     """Ask the question about the made-up data, with noise from a seeded generator."""
     frame, rng, destinations = made_up.frame, generator(), None
+    # Made-up rows are whole: nothing is read from a file, left out or renamed.
+    settings = replace(request.settings, missing="refuse", where=None, pseudonyms=False, reading=ReadingOptions())
     if request.question == "flows" and request.options.trip is None:
         origins, ends = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
-        destinations = _locations(request.settings, frame.set_geometry(ends, crs=frame.crs), progress, rng)
+        destinations = settings.locations(frame.set_geometry(ends, crs=frame.crs), progress=progress, rng=rng)
         frame = frame.set_geometry(origins, crs=frame.crs)
-    locations = _locations(request.settings, frame, progress, rng)
+    locations = settings.locations(frame, progress=progress, rng=rng)
     if request.question == "summary":
         return ask_summary(locations, request.guarantee)
     release = request.ask(locations, destinations)
     motion = request.options.motion
     return [release if motion is None else release.smooth(motion, times=request.time)]
-
-
-def _locations(
-    settings: FileSettings, frame: geopandas.GeoDataFrame, progress: Progress, rng: np.random.Generator
-) -> gv.Locations:
-    return gv.Locations(
-        frame,
-        person=settings.person,
-        protect=settings.protect,
-        times=settings.times,
-        thin=settings.thin,
-        area=settings.area,
-        outside=settings.outside,
-        progress=progress,
-        rng=rng,
-    )
 
 
 def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:
