@@ -8,7 +8,7 @@ import os
 import platform
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -174,8 +174,11 @@ def _measurer(plan: RunPlan) -> Callable[[Task], tuple[Task, list[Measurement]]]
     return measure
 
 
-def _in_processes(plan: RunPlan, tasks: Iterable[Task], workers: int) -> Iterator[tuple[Task, list[Measurement]]]:
+def _in_processes(plan: RunPlan, tasks: list[Task], workers: int) -> Iterator[tuple[Task, list[Measurement]]]:
     """Return measurements as they finish. Few tasks are submitted ahead, so that an interruption loses little."""
+    if tasks:
+        # Workers find the cleaned data in the cache: none of them writes it while another reads it.
+        plan.study()
     left = iter(tasks)
     # Spawned processes inherit no lock and no generator from this one.
     context = multiprocessing.get_context("spawn")

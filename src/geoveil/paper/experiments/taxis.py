@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import FileUnavailable, InvalidFile
+from geoveil.errors import InvalidFile
 from geoveil.geo.formats.atomic import write_atomically
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.paper.experiments.procedures import Procedure
@@ -196,11 +195,9 @@ def _column(values: NDArray[Any]) -> pa.Array:
 def _write(path: Path, table: pa.Table) -> None:
     import pyarrow.parquet as pq
 
-    # Another worker may be writing the same table.
-    with suppress(FileUnavailable):
-        write_atomically(
-            path, lambda temporary: pq.write_table(table, temporary, compression="none", use_dictionary=["taxi"])
-        )
+    write_atomically(
+        path, lambda temporary: pq.write_table(table, temporary, compression="none", use_dictionary=["taxi"])
+    )
 
 
 def _squares(places: Floats) -> Positions:
