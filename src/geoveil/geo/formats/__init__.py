@@ -17,6 +17,7 @@ from geoveil.geo.formats.excel import open_excel
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.gdal import DRIVERS, open_gdal
 from geoveil.geo.formats.guards import encodable
+from geoveil.geo.formats.histories import history_in, open_history
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 from geoveil.geo.formats.output_formats import CONVERTED
 from geoveil.geo.formats.parquet import open_parquet
@@ -36,11 +37,14 @@ _OPEN: dict[str, Opener] = {
     ".gpx": open_gpx,
     ".kml": open_kml,
     ".plt": open_plt,
+    ".rec": open_history,
 }
 #: The endings of files that are read.
 READ = (*_OPEN, *ARCHIVES)
+#: Endings of formats of devices, which are released as GeoJSON.
+_DEVICES = (".rec",)
 #: Endings of formats that are read and not written: they are released in another format.
-_READ_ONLY = (*ARCHIVES, ".kml", ".plt")
+_READ_ONLY = (*ARCHIVES, ".kml", ".plt", *_DEVICES)
 _WHERE = ("crs", "geometry", "lat", "lon")
 #: The options of openers that take some.
 _OPTIONS: dict[Opener, tuple[str, ...]] = {
@@ -50,7 +54,7 @@ _OPTIONS: dict[Opener, tuple[str, ...]] = {
     open_gdal: ("crs", "layer"),
 }
 #: Formats that are recognised by content, whatever the name of the file; others need their ending.
-_NAMELESS = (".csv", ".parquet", ".geojson", ".gpx", ".kml", ".plt", ".gz", ".zip")
+_NAMELESS = (".csv", ".parquet", ".geojson", ".json", ".rec", ".gpx", ".kml", ".plt", ".gz", ".zip")
 #: Number of first bytes by which the format of a file is recognised.
 _HEAD = 2**12
 #: First bytes of binary formats, and the ending of each.
@@ -80,7 +84,8 @@ def targets(path: Path) -> list[str]:
     if path.is_dir():
         return [*CONVERTED] if tracks_in(path) else ["", *CONVERTED]
     own = ending(path)
-    return [*dict.fromkeys([*([own] if own in _OPEN and own not in _READ_ONLY else []), *CONVERTED])]
+    usual = ".geojson" if own in _DEVICES else own
+    return [*dict.fromkeys([*([usual] if usual in _OPEN and usual not in _READ_ONLY else []), *CONVERTED])]
 
 
 def open_locations(path: str | Path, **reading: object) -> LocationFile:
@@ -143,16 +148,24 @@ def opener_of(path: Path) -> Opener:
     if not found.st_size:
         raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty: create it again.")
     if ending(path) in _OPEN:
-        opener = _OPEN[ending(path)]
-        return open_records if opener is open_gdal and "json" in ending(path) and are_records(path) else opener
+        return _opener_of_format(path, ending(path))
     return _open_archive if ending(path) in ARCHIVES else _opener_by_content(path)
+
+
+def _opener_of_format(path: Path, known: str) -> Opener:
+    """Return the function that opens a file of a known format; JSON is GeoJSON, records, or a location history."""
+    if "json" not in known:
+        return _OPEN[known]
+    if history_in(path) is not None:
+        return open_history
+    return open_records if are_records(path) else open_gdal
 
 
 def _opener_by_content(path: Path) -> Opener:
     """Return the function that opens a file whose ending is not known."""
     found = _ending_by_content(path)
     if found in _NAMELESS:
-        return _open_archive if found in ARCHIVES else _OPEN[found]
+        return _open_archive if found in ARCHIVES else _opener_of_format(path, found)
     shown = ending(path) or "no ending"
     if found is not None:
         remedy = f"Rename it, so that it ends in {found}."
@@ -187,13 +200,16 @@ def _ending_by_content(path: Path) -> str | None:
     if text.startswith(b"<"):
         found = _ROOT.search(text)
         return f".{found[1].decode()}" if found else None
+    if (name := history_in(path)) is not None:
+        return ".rec" if name == "OwnTracks" and text[:1].isdigit() else ".json"
     if _GEOJSON.match(text):
         return ".geojson"
+    if text.startswith((b"{", b"[")):
+        return ".json"
     if _PLT.match(text):
         return ".plt"
     header = text.partition(b"\n")[0]
-    readable = b"\0" not in head and not text.startswith((b"{", b"["))
-    return ".csv" if readable and any(mark in header for mark in b",;\t|") else None
+    return ".csv" if b"\0" not in head and any(mark in header for mark in b",;\t|") else None
 
 
 def _in_archive(path: Path) -> str | None:

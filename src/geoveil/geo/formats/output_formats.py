@@ -69,7 +69,8 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
     allowed = f"a file that ends in {same}{_USUAL}"
     if file.writable and not own:
         allowed = f"{allowed}, or a new folder"
-    raise InvalidParameter("target", str(target), allowed, "Choose another name.")
+    remedy = f"{own} files are read, not written: name it {target.with_suffix('.geojson').name}."
+    raise InvalidParameter("target", str(target), allowed, remedy if ending == own else "Choose another name.")
 
 
 def _made(form: type[File], file: LocationFile, target: Path, located: LocationColumns, **own: Any) -> File:

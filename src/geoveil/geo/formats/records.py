@@ -1,26 +1,29 @@
-"""JSON files with a record for each row: a list of objects, or an object in each line."""
+"""JSON files with a record for each row: a list of objects, also within an object, or an object in each line."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats import wkb
-from geoveil.geo.formats.limits import LINE, check_names
+from geoveil.geo.formats.limits import check_names
 from geoveil.geo.formats.location_columns import Where, locate
 from geoveil.geo.formats.location_file import ROWS, FilePart, LocationFile, readable
-from geoveil.geo.recognition import SAMPLE
+from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Records", "are_records", "open_records"]
+__all__ = ["Records", "are_records", "documents", "open_records", "outline"]
 
-_HEAD = 2**12
+#: Number of first bytes in which the members of a document are looked for, and levels at which they are.
+_HEAD, _LEVELS = 2**16, 4
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]', re.DOTALL)
 #: Members of objects that are GeoJSON.
 _GEOJSON = frozenset({"type", "geometry", "features", "coordinates"})
 
@@ -29,15 +32,37 @@ def are_records(path: Path) -> bool:
     """Return whether a JSON file holds records and not GeoJSON."""
     with path.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-        if head[:1] == b"[":
-            return True
-        file.seek(0)
-        line = file.readline(LINE).strip()
-    try:
-        first = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(first, dict) and _GEOJSON.isdisjoint(first)
+    return head[:1] == b"[" or (head[:1] == b"{" and _GEOJSON.isdisjoint(outline(head)))
+
+
+def outline(head: bytes) -> set[str]:
+    """Return the paths of the members of a document, as far as its first bytes tell.
+
+    Examples
+    --------
+    >>> sorted(outline(b'{"data": [{"lat": 1.5, "lon": 2'))
+    ['data', 'data[].lat', 'data[].lon']
+    """
+    found: set[str] = set()
+    within: list[str] = []
+    name, text = "", ""
+    for token in _TOKEN.findall(head):
+        mark = token.decode(errors="replace")
+        if mark == ":":
+            name = ".".join([*filter(None, within[-1:]), text])
+            if len(within) <= _LEVELS:
+                found.add(name)
+        elif mark in "{[":
+            # An object in a list is named like the list.
+            around = name or (within[-1] if within else "")
+            within.append(around + ("[]" if mark == "[" else ""))
+            name = ""
+        elif mark in "}]":
+            del within[-1:]
+            name = ""
+        else:
+            text = mark[1:-1]
+    return found
 
 
 def open_records(path: Path, **where: Unpack[Where]) -> Records:
@@ -54,16 +79,38 @@ def open_records(path: Path, **where: Unpack[Where]) -> Records:
     return Records.opened(path, located, system, types, unsafe=unsafe, first=sample, table=table)
 
 
-def _objects(path: Path) -> list[dict[str, object]]:
+def documents(path: Path) -> list[Any]:
+    """Return the documents of a file: one, or one in each line."""
     text = path.read_text(encoding="utf-8-sig")
-    lines = [] if text.lstrip().startswith("[") else text.splitlines()
-    found = [json.loads(line) for line in lines if line.strip()] if lines else json.loads(text)
-    if not all(isinstance(row, dict) for row in found):
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError as problem:
+        if problem.msg != "Extra data":
+            raise
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def _objects(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file: those of its lines, of its list, or of the one list of locations in an object."""
+    found = documents(path)
+    [rows] = found if len(found) == 1 else [found]
+    if isinstance(rows, dict):
+        lists = [value for value in rows.values() if isinstance(value, list) and value]
+        located = [value for value in lists if _are_located(value)]
+        rows = located[0] if len(located) == 1 else [rows]
+    if not all(isinstance(row, dict) for row in rows):
         raise ValueError("a row that is no object")
-    return list(found)
+    return list(rows)
 
 
-def _table(rows: list[dict[str, object]]) -> pa.Table:
+def _are_located(rows: list[Any]) -> bool:
+    """Return whether the members of objects may be coordinates or geometries."""
+    objects = [row for row in rows[:SAMPLE] if isinstance(row, dict)]
+    found = recognise(_table(objects).to_pydict()) if objects else Recognised()
+    return bool(found.candidates or found.geometries)
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
     """Return records as a table; objects in objects become columns such as location.lat, other mixtures texts."""
     import pandas as pd
     import pyarrow as pa
