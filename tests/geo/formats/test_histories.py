@@ -90,7 +90,9 @@ SEMANTIC = {
                 "activityType": "WALKING",
                 "waypointPath": {"waypoints": [{"latE7": 525_250_000, "lngE7": 134_050_000}]},
                 "simplifiedRawPath": {
-                    "points": [{"latE7": 525_250_000, "lngE7": 134_050_000, "timestampMs": str(SECONDS * 1000 + 30_000)}]
+                    "points": [
+                        {"latE7": 525_250_000, "lngE7": 134_050_000, "timestampMs": str(SECONDS * 1000 + 30_000)}
+                    ]
                 },
             }
         },
@@ -214,7 +216,9 @@ def test_a_history_is_not_written(tmp_path: Path) -> None:
 WRONG = {
     "time": [owntracks(tst=10**30)],
     "zone": {"locations": [{**RECORDS, "timestamp": "2024-03-01T12:00:00"}]},
-    "place": {"semanticSegments": [{"startTime": "2024-03-01T12:00:00Z", "visit": {"topCandidate": {"placeLocation": "x"}}}]},
+    "place": {
+        "semanticSegments": [{"startTime": "2024-03-01T12:00:00Z", "visit": {"topCandidate": {"placeLocation": "x"}}}]
+    },
     "number": [owntracks(lat="north")],
     "empty": {"locations": [], "semanticSegments": []},
     "status": [{"_type": "lwt", "tst": 1}],

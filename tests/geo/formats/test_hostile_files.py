@@ -557,6 +557,21 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
     put("deep.gpx", GPX.format(WAYPOINT.format("<extensions>" + "<a>" * 9999 + "</a>" * 9999 + "</extensions>")), None)
     put("unknown.gpx", '<?xml version="1.0" encoding="klingon"?>' + GPX.format(WAYPOINT.format("")), None)
     put("half.gpx", GPX.format('<wpt lon="-122.4"/>'), None)
+    message = {"_type": "location", "lat": 37.7, "lon": -122.4, "tst": 1_700_000_000}
+    put("nan.json", json.dumps([{**message, "lat": float("nan")}]), None)
+    put("infinite.json", json.dumps([{**message, "lat": float("inf")}]), None)
+    put("times.json", json.dumps([{**message, "tst": -(10**18)}]), None)
+    put("deep.json", json.dumps([message])[:-1] + "," + "[" * 100_000 + "]" * 100_001, None)
+    put("cut.rec", "2024-03-01T12:00:00Z\t*  \t" + json.dumps(message)[:-5], None)
+    put("latin.rec", b"2024-03-01T12:00:00Z\t*  \t" + json.dumps(message).encode() + b"\n\xe9{", None)
+    put("Records.json", json.dumps({"locations": [{"latitudeE7": "9" * 5000, "longitudeE7": 1}]}), None)
+    put(
+        "Timeline.json", json.dumps({"semanticSegments": [{"timelinePath": [{"point": "9" * 10**6 + "°, 1°"}]}]}), None
+    )
+    put("wide.json", json.dumps([{f"c{i}": i for i in range(20_000)}]), None)
+    put("bomb.tcx", '<!DOCTYPE a [<!ENTITY e "x">]><TrainingCenterDatabase>&e;</TrainingCenterDatabase>', None)
+    put("deep.tcx", "<TrainingCenterDatabase>" + "<Trackpoint>" * 50_000, None)
+    put("head.fit", b"\x0e\x20\x63\x08\xff\xff\xff\xff.FIT\0\0" + b"\x40" * 100, None)
     damage = {".dbf": b"", ".prj": b"garbage", ".cpg": b"klingon", ".shx": b""}
     for suffix, content in {**damage, ".dbf.3": b"\3" * 40, ".prj.0": b"", ".prj.255": b"\xff\xfe\0"}.items():
         (folder / f"shapes{suffix}").mkdir()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
+from geoveil.geo.formats.activities import open_fit, open_tcx
 from geoveil.geo.formats.archives import ARCHIVES, unpack
 from geoveil.geo.formats.csv import open_csv
 from geoveil.geo.formats.excel import open_excel
@@ -38,11 +39,13 @@ _OPEN: dict[str, Opener] = {
     ".kml": open_kml,
     ".plt": open_plt,
     ".rec": open_history,
+    ".fit": open_fit,
+    ".tcx": open_tcx,
 }
 #: The endings of files that are read.
 READ = (*_OPEN, *ARCHIVES)
 #: Endings of formats of devices, which are released as GeoJSON.
-_DEVICES = (".rec",)
+_DEVICES = (".rec", ".fit", ".tcx")
 #: Endings of formats that are read and not written: they are released in another format.
 _READ_ONLY = (*ARCHIVES, ".kml", ".plt", *_DEVICES)
 _WHERE = ("crs", "geometry", "lat", "lon")
@@ -54,7 +57,7 @@ _OPTIONS: dict[Opener, tuple[str, ...]] = {
     open_gdal: ("crs", "layer"),
 }
 #: Formats that are recognised by content, whatever the name of the file; others need their ending.
-_NAMELESS = (".csv", ".parquet", ".geojson", ".json", ".rec", ".gpx", ".kml", ".plt", ".gz", ".zip")
+_NAMELESS = (".csv", ".parquet", ".geojson", ".json", ".rec", ".fit", ".tcx", ".gpx", ".kml", ".plt", ".gz", ".zip")
 #: Number of first bytes by which the format of a file is recognised.
 _HEAD = 2**12
 #: First bytes of binary formats, and the ending of each.
@@ -65,7 +68,8 @@ _HEADS = {
     b"fgb\x03fgb": ".fgb",
     b"\x1f\x8b": ".gz",
 }
-_ROOT = re.compile(rb"<(?:\w+:)?(gpx|kml)\b")
+_ROOT = re.compile(rb"<(?:\w+:)?(gpx|kml|TrainingCenterDatabase)\b")
+_ROOTS = {b"gpx": ".gpx", b"kml": ".kml", b"TrainingCenterDatabase": ".tcx"}
 _GEOJSON = re.compile(rb"""^\s*\x1e?\s*\{.*"(type|features|geometry)"\s*:""", re.DOTALL)
 _PLT = re.compile(rb"^[^\n]*\n\s*WGS ?84\s*\n[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n", re.IGNORECASE)
 
@@ -194,12 +198,14 @@ def _ending_by_content(path: Path) -> str | None:
     for begun, belonging in _HEADS.items():
         if head.startswith(begun):
             return belonging
+    if head[8:12] == b".FIT":
+        return ".fit"
     if head.startswith(b"PK\x03\x04"):
         return _in_archive(path)
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"<"):
         found = _ROOT.search(text)
-        return f".{found[1].decode()}" if found else None
+        return _ROOTS[found[1]] if found else None
     if (name := history_in(path)) is not None:
         return ".rec" if name == "OwnTracks" and text[:1].isdigit() else ".json"
     if _GEOJSON.match(text):

@@ -23,10 +23,10 @@ from geoveil.geo.recognition import SAMPLE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Fix", "fixes_file", "history_in", "open_history"]
+__all__ = ["Fix", "fix", "fixes_file", "history_in", "milliseconds", "open_history"]
 
 #: A row: longitude, latitude, the time in milliseconds since 1970 or None, and other columns.
-Fix: TypeAlias = dict[str, object]
+Fix: TypeAlias = dict[str, Any]
 #: An object of JSON.
 Members: TypeAlias = Mapping[str, Any]
 
@@ -78,7 +78,7 @@ _MARKS: dict[str, tuple[frozenset[str], ...]] = {
 
 
 def open_history(path: Path) -> Records:
-    """Open a location history, which is held in memory; rows without a location, such as status messages, are left out."""
+    """Open a location history, which is held in memory; what has no location, such as a status, is left out."""
     name = history_in(path)
     if name is None:
         remedy = "Read are OwnTracks, Overland, Records.json, Timeline.json, Semantic Location History and MDS."
@@ -132,7 +132,7 @@ def _table(fixes: list[Fix]) -> pa.Table:
     return pa.table({name: values for name, values in columns.items() if values.null_count < len(values)})
 
 
-def _fix(lat: object, lon: object, time: int | None, **columns: object) -> Iterator[Fix]:
+def fix(lat: object, lon: object, time: int | None, **columns: object) -> Iterator[Fix]:
     """Yield a row, or nothing if it has no location."""
     if lat is None or lon is None:
         return
@@ -153,15 +153,16 @@ def _listed(members: object, *names: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _time(value: object, *, unit: int = 1) -> int | None:
-    """Return a time in milliseconds since 1970: an ISO text with its zone, or a number of so many milliseconds."""
+def milliseconds(value: object, *, unit: int = 1) -> int | None:
+    """Return milliseconds since 1970 of a time, of an ISO text with its zone, or of a number of such units."""
     if value is None or value == "":
         return None
     if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+(\.\d+)?", value):
-        moment = datetime.fromisoformat(value)
-        if moment.tzinfo is None:
+        value = datetime.fromisoformat(value)
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
             raise ValueError(f"the time {value} has no zone")
-        return round(moment.timestamp() * 1000)
+        return round(value.timestamp() * 1000)
     return round(float(value) * unit)  # type: ignore[arg-type]
 
 
@@ -181,7 +182,7 @@ def _owntracks(document: Any) -> Iterator[Fix]:
             **{"user": user, "device": device, "tid": message.get("tid"), "accuracy": message.get("acc")},
             **{"altitude": message.get("alt"), "velocity": message.get("vel"), "battery": message.get("batt")},
         }
-        yield from _fix(message.get("lat"), message.get("lon"), _time(message.get("tst"), unit=1000), **columns)
+        yield from fix(message.get("lat"), message.get("lon"), milliseconds(message.get("tst"), unit=1000), **columns)
 
 
 def _overland(document: Any) -> Iterator[Fix]:
@@ -189,10 +190,14 @@ def _overland(document: Any) -> Iterator[Fix]:
         stated = _inner(feature, "properties") or {}
         columns = {
             **{"device": stated.get("device_id") or None, "accuracy": stated.get("horizontal_accuracy")},
-            **{"altitude": stated.get("altitude"), "speed": stated.get("speed"), "battery": stated.get("battery_level")},
+            **{
+                "altitude": stated.get("altitude"),
+                "speed": stated.get("speed"),
+                "battery": stated.get("battery_level"),
+            },
         }
         lon, lat = (_listed(feature, "geometry", "coordinates") or [None, None])[:2]
-        yield from _fix(lat, lon, _time(stated.get("timestamp")), **columns)
+        yield from fix(lat, lon, milliseconds(stated.get("timestamp")), **columns)
 
 
 # Google --------------------------------------------------------------------------------------------------------------
@@ -210,11 +215,11 @@ def _e7(value: object, largest: int) -> float | None:
 
 def _records(document: Any) -> Iterator[Fix]:
     for record in _listed(document, "locations"):
-        time = _time(_inner(record, "timestamp") or _inner(record, "timestampMs"))
+        time = milliseconds(_inner(record, "timestamp") or _inner(record, "timestampMs"))
         columns = {name: record.get(name) for name in ("accuracy", "altitude", "velocity", "heading", "source")}
         device = record.get("deviceTag")
         columns |= {"device": None if device is None else str(device)}
-        yield from _fix(_e7(record.get("latitudeE7"), 90), _e7(record.get("longitudeE7"), 180), time, **columns)
+        yield from fix(_e7(record.get("latitudeE7"), 90), _e7(record.get("longitudeE7"), 180), time, **columns)
 
 
 def _semantic(document: Any) -> Iterator[Fix]:
@@ -229,7 +234,7 @@ def _semantic(document: Any) -> Iterator[Fix]:
             kind = "visit" if found is visit else "activity"
             yield from _e7_fix(_inner(found, member), _ended(found, end), kind, activity=_inner(found, "activityType"))
         for point in _listed(moved, "simplifiedRawPath", "points"):
-            time = _time(_inner(point, "timestamp") or _inner(point, "timestampMs"))
+            time = milliseconds(_inner(point, "timestamp") or _inner(point, "timestampMs"))
             yield from _e7_fix(point, time, "path", accuracy=_inner(point, "accuracyMeters"))
 
 
@@ -238,22 +243,22 @@ def _e7_fix(place: object, time: int | None, kind: str, **columns: object) -> It
         next((value for name in names if (value := _inner(place, name)) is not None), None)
         for names in (("latitudeE7", "latE7"), ("longitudeE7", "lngE7"))
     )
-    yield from _fix(_e7(lat, 90), _e7(lon, 180), time, kind=kind, **columns)
+    yield from fix(_e7(lat, 90), _e7(lon, 180), time, kind=kind, **columns)
 
 
 def _ended(found: object, end: str) -> int | None:
     """Return the time at which a visit or movement starts or ends."""
     stated = _inner(found, "duration")
-    return _time(_inner(stated, f"{end}Timestamp") or _inner(stated, f"{end}TimestampMs"))
+    return milliseconds(_inner(stated, f"{end}Timestamp") or _inner(stated, f"{end}TimestampMs"))
 
 
 def _timeline(document: Any) -> Iterator[Fix]:
     """Segments with paths, visits and movements, as a list (iOS) or beside raw signals (Android)."""
     segments = document if isinstance(document, list) else _listed(document, "semanticSegments")
     for segment in segments:
-        start, end = _time(_inner(segment, "startTime")), _time(_inner(segment, "endTime"))
+        start, end = milliseconds(_inner(segment, "startTime")), milliseconds(_inner(segment, "endTime"))
         for point in _listed(segment, "timelinePath"):
-            time = _time(_inner(point, "time"))
+            time = milliseconds(_inner(point, "time"))
             after = _inner(point, "durationMinutesOffsetFromStartTime")
             if time is None and after is not None and start is not None:
                 time = start + round(float(after) * 60_000)
@@ -269,7 +274,9 @@ def _timeline(document: Any) -> Iterator[Fix]:
             **{"accuracy": fix.get("accuracyMeters"), "altitude": fix.get("altitudeMeters")},
             **{"speed": fix.get("speedMetersPerSecond"), "source": fix.get("source")},
         }
-        yield from _written(fix.get("LatLng") or fix.get("latLng"), _time(fix.get("timestamp")), "raw", **columns)
+        yield from _written(
+            fix.get("LatLng") or fix.get("latLng"), milliseconds(fix.get("timestamp")), "raw", **columns
+        )
 
 
 def _written(place: object, time: int | None, kind: str, **columns: object) -> Iterator[Fix]:
@@ -280,7 +287,7 @@ def _written(place: object, time: int | None, kind: str, **columns: object) -> I
     found = _PLACE.fullmatch(str(text).strip())
     if found is None:
         raise ValueError(f"the place {text} is no latitude and longitude")
-    yield from _fix(found[1], found[2], time, kind=kind, **columns)
+    yield from fix(found[1], found[2], time, kind=kind, **columns)
 
 
 # Mobility Data Specification -----------------------------------------------------------------------------------------
@@ -292,12 +299,12 @@ def _mds(document: Any) -> Iterator[Fix]:
     for trip in _listed(within, "trips"):
         for feature in _listed(trip, "route", "features"):
             lon, lat = (_listed(feature, "geometry", "coordinates") or [None, None])[:2]
-            time = _time(_inner(feature, "properties", "timestamp"))
-            yield from _fix(lat, lon, time, trip_id=_inner(trip, "trip_id"), device_id=_inner(trip, "device_id"))
+            time = milliseconds(_inner(feature, "properties", "timestamp"))
+            yield from fix(lat, lon, time, trip_id=_inner(trip, "trip_id"), device_id=_inner(trip, "device_id"))
     for ping in _listed(within, "telemetry"):
         place = _inner(ping, "location") or _inner(ping, "gps")
         columns = {"device_id": _inner(ping, "device_id"), "accuracy": _inner(place, "horizontal_accuracy")}
-        yield from _fix(_inner(place, "lat"), _inner(place, "lng"), _time(_inner(ping, "timestamp")), **columns)
+        yield from fix(_inner(place, "lat"), _inner(place, "lng"), milliseconds(_inner(ping, "timestamp")), **columns)
 
 
 _READ: dict[str, Callable[[Any], Iterator[Fix]]] = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from shapely import Geometry
 
-__all__ = ["GPX", "KML", "open_gpx", "open_kml"]
+__all__ = ["GPX", "KML", "check_prolog", "local_name", "malformed", "open_gpx", "open_kml"]
 
 #: Rows in a batch: fewer than in other formats, since they are held as Python texts.
 _ROWS = 2**16
@@ -37,18 +37,18 @@ class _Begun(Exception):
     """Raised when the parser reaches the first tag of a document."""
 
 
-def _check_prolog(path: Path, root: str) -> None:
+def check_prolog(path: Path, root: str, name: str) -> None:
     """Refuse documents with another root, and those that declare entities, which can expand without limit."""
 
     def declared(*_: object) -> None:
-        allowed = f"{root.upper()}, which declares no document type"
+        allowed = f"{name}, which declares no document type"
         raise InvalidFile(str(path), "<!DOCTYPE", allowed, "Remove the declaration.")
 
-    def begun(name: str, _: object) -> None:
-        kind = name.rpartition("}")[2]
+    def begun(tag: str, _: object) -> None:
+        kind = tag.rpartition("}")[2]
         if kind != root:
             remedy = "Check the format of the file."
-            raise InvalidFile(str(path), kind, f"a {root.upper()} file, whose outermost tag is {root}", remedy)
+            raise InvalidFile(str(path), kind, f"a {name} file, whose outermost tag is {root}", remedy)
         raise _Begun
 
     parser = expat.ParserCreate(namespace_separator="}")
@@ -60,10 +60,10 @@ def _check_prolog(path: Path, root: str) -> None:
     except _Begun:
         pass
     except expat.ExpatError as problem:
-        raise _malformed(path, expat.errors.messages[problem.code], problem.lineno, problem.offset) from None
+        raise malformed(path, expat.errors.messages[problem.code], problem.lineno, problem.offset) from None
 
 
-def _malformed(path: Path, what: str, line: int, column: int) -> InvalidFile:
+def malformed(path: Path, what: str, line: int, column: int) -> InvalidFile:
     """Return the error of XML that is not well-formed."""
     at = f"line {line}, column {column}"
     return InvalidFile(str(path), f"{what} at {at}", "well-formed XML", "Correct it there.")
@@ -91,7 +91,7 @@ def open_gpx(path: Path) -> GPX:
     import pyarrow as pa
     import pyproj
 
-    _check_prolog(path, "gpx")
+    check_prolog(path, "gpx", "GPX")
     stream = _Stream(path, {})
     found: set[str] = set()
     for _, runs in stream:
@@ -159,7 +159,7 @@ class _Stream:
                         raise InvalidFile(str(self.path), f"at byte {done}", allowed, remedy)
             parser.close()
         except ElementTree.ParseError as problem:
-            raise _malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
+            raise malformed(self.path, problem.msg.partition(":")[0], *problem.position) from None
         yield 1.0, self._runs(around[0], whole=True)
 
     def _runs(self, root: Element, *, whole: bool) -> Iterator[Run]:
@@ -350,7 +350,7 @@ def open_kml(path: Path) -> KML:
     import pyarrow as pa
     import pyproj
 
-    _check_prolog(path, "kml")
+    check_prolog(path, "kml", "KML")
     found: dict[str, None] = {}
     kinds = set()
     for place, row in _rows(path):
@@ -370,7 +370,8 @@ def open_kml(path: Path) -> KML:
     )
 
 
-def _name(element: Element) -> str:
+def local_name(element: Element) -> str:
+    """Return the name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -384,28 +385,28 @@ def _rows(path: Path) -> Iterator[Row]:
                 open_.append(element)
                 continue
             open_.pop()
-            if _name(element) == "Placemark" and not any(_name(outer) == "Placemark" for outer in open_):
+            if local_name(element) == "Placemark" and not any(local_name(outer) == "Placemark" for outer in open_):
                 number += 1
                 yield from _placemark(element, number)
                 # Placemarks that were read would fill the memory.
                 open_[-1].remove(element)
     except ElementTree.ParseError as problem:
-        raise _malformed(path, problem.msg.partition(":")[0], *problem.position) from None
+        raise malformed(path, problem.msg.partition(":")[0], *problem.position) from None
 
 
 def _placemark(element: Element, number: int) -> Iterator[Row]:
     row = {"placemark": str(number)}
     for part in element:
-        if _name(part) in _PLACEMARK and part.text and part.text.strip():
-            row[_name(part)] = part.text.strip()
-        elif _name(part) in ("TimeStamp", "TimeSpan"):
-            row |= {_TIMES[_name(each)]: (each.text or "").strip() for each in part if _name(each) in _TIMES}
-        elif _name(part) == "ExtendedData":
+        if local_name(part) in _PLACEMARK and part.text and part.text.strip():
+            row[local_name(part)] = part.text.strip()
+        elif local_name(part) in ("TimeStamp", "TimeSpan"):
+            row |= {_TIMES[local_name(each)]: (each.text or "").strip() for each in part if local_name(each) in _TIMES}
+        elif local_name(part) == "ExtendedData":
             row |= {name: text for name, text in _data(part) if name not in row}
-    tracks = [part for part in element.iter() if _name(part) == "Track"]
+    tracks = [part for part in element.iter() if local_name(part) == "Track"]
     for track in tracks:
-        times = [(part.text or "").strip() for part in track if _name(part) == "when"]
-        places = [_pairs(part.text, " ") for part in track if _name(part) == "coord"]
+        times = [(part.text or "").strip() for part in track if local_name(part) == "when"]
+        places = [_pairs(part.text, " ") for part in track if local_name(part) == "coord"]
         if len(times) not in (0, len(places)):
             raise ValueError(f"placemark {number} has {len(times)} times and {len(places)} points")
         for at, place in enumerate(places):
@@ -417,10 +418,10 @@ def _placemark(element: Element, number: int) -> Iterator[Row]:
 def _data(element: Element) -> Iterator[tuple[str, str]]:
     """Yield the names and values of the data that other programs have added to a placemark."""
     for part in element.iter():
-        if _name(part) == "SimpleData":
+        if local_name(part) == "SimpleData":
             yield part.get("name", "data"), (part.text or "").strip()
-        elif _name(part) == "Data":
-            value = next((each.text for each in part if _name(each) == "value"), None)
+        elif local_name(part) == "Data":
+            value = next((each.text for each in part if local_name(each) == "value"), None)
             yield part.get("name", "data"), (value or "").strip()
 
 
@@ -428,9 +429,9 @@ def _geometry(element: Element) -> Geometry | None:
     """Return the geometry of a placemark, or None; one of several parts if it has several."""
     import shapely
 
-    parts = [part for part in element.iter() if _name(part) in ("Point", "LineString", "Polygon")]
-    texts = [next((each.text for each in part.iter() if _name(each) == "coordinates"), "") for part in parts]
-    found = [_shape(_name(part), _pairs(text)) for part, text in zip(parts, texts, strict=True)]
+    parts = [part for part in element.iter() if local_name(part) in ("Point", "LineString", "Polygon")]
+    texts = [next((each.text for each in part.iter() if local_name(each) == "coordinates"), "") for part in parts]
+    found = [_shape(local_name(part), _pairs(text)) for part, text in zip(parts, texts, strict=True)]
     shapes = [shape for shape in found if shape is not None]
     if len(shapes) == 1:
         return shapes[0]
