@@ -17,16 +17,16 @@ from geoveil.geo.columns import tells_places, words
 from geoveil.geo.seconds import EPOCH, EPOCH_UNITS
 
 __all__ = [
-    *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "are_times", "encoding_of", "is_missing"),
-    *("is_number", "recognise"),
+    *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "are_times", "degrees_of", "encoding_of"),
+    *("is_missing", "is_number", "recognise", "unit_of"),
 ]
 
 #: Number of first rows that are looked at.
 SAMPLE = 1000
 
-#: How a column holds locations: WKT, GeoJSON, WKB in hexadecimal or bytes, "37.77, -122.42" or "-122.42, 37.77", or
-#: pairs of the numbers x and y.
-Encoding: TypeAlias = Literal["wkt", "geojson", "hex", "wkb", "lat,lon", "lon,lat", "x,y"]
+#: How a column holds locations: WKT, GeoJSON, WKB in hexadecimal or bytes, "37.77, -122.42", "-122.42, 37.77" or
+#: "[-122.42, 37.77]", or pairs of the numbers x and y.
+Encoding: TypeAlias = Literal["wkt", "geojson", "hex", "wkb", "lat,lon", "lon,lat", "[lon,lat]", "x,y"]
 #: The columns of x and y: longitude and latitude, or easting and northing.
 Pair: TypeAlias = tuple[Any, Any]
 
@@ -65,7 +65,9 @@ class Recognised:
     geometries: dict[Any, Encoding] = field(default_factory=dict)
 
 
-def recognise(sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] | None = None) -> Recognised:
+def recognise(
+    sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] | None = None, *, units: bool = False
+) -> Recognised:
     """Recognise the columns of a table.
 
     Parameters
@@ -74,6 +76,8 @@ def recognise(sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] |
         The first values of each column, by name; about `SAMPLE` of them.
     types : mapping, optional
         The types of columns, as pandas, polars or pyarrow write them: "datetime64[ns]", "timestamp[us, tz=UTC]".
+    units : bool
+        Whether coordinates may be in other units than degrees and metres, or texts such as "52.52N"; see `unit_of`.
 
     Examples
     --------
@@ -89,7 +93,7 @@ def recognise(sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] |
     types = types or {}
     values = {name: [value for value in found[:SAMPLE] if not is_missing(value)] for name, found in sample.items()}
     geometries = {name: code for name, found in values.items() if (code := encoding_of(name, found)) is not None}
-    degrees, metres = _pairs([name for name in sample if name not in geometries], values)
+    degrees, metres = _pairs([name for name in sample if name not in geometries], values, units)
     pairs = _chosen(degrees)
     geometry = None if pairs or degrees else _main_geometry(geometries)
     if not pairs and not degrees and geometry is None and not geometries:
@@ -204,15 +208,17 @@ def _axis(name: object) -> tuple[str, bool, int, Rest] | None:
 
 
 def _pairs(
-    names: Sequence[object], values: Mapping[Any, Sequence[object]]
+    names: Sequence[object], values: Mapping[Any, Sequence[object]], units: bool
 ) -> tuple[dict[Rest, Pair], dict[Rest, Pair]]:
     """Return the pairs of columns that may be coordinates, by their other words: degrees, and unknown systems."""
     found: dict[bool, dict[Rest, dict[str, tuple[int, Any]]]] = {True: {}, False: {}}
     for name in names:
-        said = _axis(name)
-        if said is None or not _are_numbers(values[name]):
+        said = _axis(_FRACTION.sub("", str(name)) if units else name)
+        if said is None or not (_are_numbers(values[name]) or (units and _are_angles(values[name]))):
             continue
         axis, degrees, rank, rest = said
+        if units and _FRACTION.search(str(name)) and unit_of(name, values[name]) == 1:
+            continue
         best = found[degrees].setdefault(rest, {})
         if axis not in best or rank < best[axis][0]:
             best[axis] = rank, name
@@ -234,6 +240,70 @@ def is_number(value: object) -> bool:
 
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
+#: The end of the name of a column of whole numbers of millionths or ten-millionths of degrees: latitudeE7.
+_FRACTION = re.compile(r"_?[eE]([67])$")
+#: The names of Garmin's columns of semicircles, of which 2^31 are 180 degrees.
+_SEMICIRCLES = re.compile(r"position_(lat|long?)|.*semicircles?", re.IGNORECASE)
+#: Whole numbers up to this one may be degrees.
+_LARGEST_ANGLE = 360
+#: An angle as text: 52.52N, N52.52, 52°31.2'N, 52°31'12"N, 52.52°.
+_ANGLE = re.compile(
+    r"""([NSEW])?\s*([+-]?)(\d{1,3}(?:[.,]\d+)?)\s*[°º]?\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*['′’]\s*)?"""
+    r"""(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:["″”]|'')\s*)?([NSEW])?""",
+    re.IGNORECASE,
+)
+
+
+def unit_of(name: object, values: Sequence[object]) -> float | None:
+    """Return the unit of a column of coordinates, in degrees; 1 for other units too, and None for texts of angles.
+
+    Parameters
+    ----------
+    name : object
+        The name of the column, which tells ten-millionths of degrees from semicircles.
+    values : sequence
+        Some of its values, without those that are missing.
+
+    Examples
+    --------
+    >>> unit_of("latitudeE7", [525_200_000]), unit_of("position_lat", ["626569830"]), unit_of("lat", [52.52])
+    (1e-07, 8.381903171539307e-08, 1.0)
+    >>> print(unit_of("lat", ["52.52N"]))
+    None
+    """
+    if _are_angles(values):
+        return None
+    found = _FRACTION.search(str(name))
+    unit = 10.0 ** -int(found[1]) if found else 180 / 2**31 if _SEMICIRCLES.fullmatch(str(name)) else 1.0
+    if unit == 1 or not values or not all(_WHOLE.fullmatch(str(value).strip()) for value in values):
+        return 1.0
+    sizes = [abs(float(str(value))) for value in values]
+    return unit if _LARGEST_ANGLE < max(sizes) <= 180 / unit else 1.0
+
+
+def _are_angles(values: Sequence[object]) -> bool:
+    """Return whether values are texts of angles, of which some are not plain numbers."""
+    angles = [value for value in values if isinstance(value, str) and degrees_of(value) is not None]
+    return bool(angles) and 2 * len(angles) >= len(values) and not all(map(is_number, angles))
+
+
+def degrees_of(text: str) -> float | None:
+    r"""Return the degrees of a text such as 52.52N or 52°31'12"N, negative in the south and west; None for others.
+
+    Examples
+    --------
+    >>> degrees_of("52°30'36\"S"), degrees_of("w 13.5"), degrees_of("N13.4E"), degrees_of("Berlin")
+    (-52.51, -13.5, None, None)
+    """
+    found = _ANGLE.fullmatch(text.strip())
+    if found is None or (found[1] and found[6]) or (found[2] and (found[1] or found[6])):
+        return None
+    degrees, minutes, seconds = (float((found[i] or "0").replace(",", ".")) for i in (3, 4, 5))
+    if minutes >= 60 or seconds >= 60:
+        return None
+    size = degrees + minutes / 60 + seconds / 3600
+    return -size if found[2] == "-" or (found[1] or found[6] or "").upper() in ("S", "W") else size
 
 
 def _chosen(pairs: Mapping[Rest, Pair]) -> tuple[Pair, ...]:
@@ -304,6 +374,10 @@ def encoding_of(name: object, values: Sequence[object]) -> Encoding | None:
     if first > 180 or second > 180 or (first > 90 and second > 90):
         return None
     east_first = re.match(r".*(lon|lng|long|longitude)\W*_?lat", str(name).casefold()) is not None
+    # In JSON a list is [longitude, latitude], unless its name or its values say otherwise.
+    listed = all(value.lstrip().startswith("[") for value in written) and "lat" not in str(name).casefold()
+    if listed and second <= 90:
+        return "[lon,lat]"
     return "lon,lat" if first > 90 or (east_first and second <= 90) else "lat,lon"
 
 

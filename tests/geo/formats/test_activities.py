@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import struct
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from geoveil.errors import FileUnavailable, InvalidFile
 from geoveil.geo.formats import open_locations, targets
 from tests import fuzz
 
-pytest.importorskip("fitdecode")
+needs_fit = pytest.mark.skipif(importlib.util.find_spec("fitdecode") is None, reason="fitdecode is not installed")
 
 BERLIN = gv.local(lat=52.52, lon=13.4, radius=50_000)
 NOON = "2024-03-01 12:00:00+00:00"
@@ -74,6 +75,7 @@ def tcx(path: Path, *laps: list[tuple[float, float] | None]) -> Path:
     return path
 
 
+@needs_fit
 @pytest.mark.parametrize("name", ["run.fit", "run"])
 def test_fit_is_read(name: str, tmp_path: Path) -> None:
     """Semicircles become degrees; records without a fix are no rows; FIT is known by its content."""
@@ -95,6 +97,7 @@ def test_tcx_is_read(name: str, tmp_path: Path) -> None:
     assert columns == {"sport": ["Running"] * 2, "lap": [1, 2], "altitude": [30, 30], "heart_rate": [120, 120]}
 
 
+@needs_fit
 def test_activities_are_released(tmp_path: Path) -> None:
     """The release of an activity is GeoJSON by default, with times and nothing that was not named."""
     places = [(52.52 + i / 1000, 13.4) for i in range(5)]
@@ -113,6 +116,7 @@ def test_fit_needs_a_package_and_says_which(tmp_path: Path, monkeypatch: pytest.
         gv.Locations(path).frame()
 
 
+@needs_fit
 def test_damaged_activities_are_refused(tmp_path: Path) -> None:
     """A FIT file that is cut off or changed, and TCX with entities, another root or wrong numbers, are refused."""
     whole = fit(tmp_path / "run.fit", (52.52, 13.4), (52.53, 13.4)).read_bytes()
@@ -135,6 +139,7 @@ def test_damaged_activities_are_refused(tmp_path: Path) -> None:
             open_locations(tmp_path / name)
 
 
+@needs_fit
 def test_changed_bytes_of_activities_are_refused(tmp_path: Path) -> None:
     """Whatever bytes of a recording are changed, it is read or refused with a message."""
     import random

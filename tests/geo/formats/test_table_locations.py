@@ -14,11 +14,13 @@ import shapely
 
 import geoveil as gv
 from geoveil.errors import GeoveilError, InvalidData, InvalidFile, InvalidParameter
+from geoveil.geo.formats import open_locations
 from tests.formats import BAY
 from tests.questions import release_of
 
 FINE = 1e6
 LON, LAT = [-122.41, -122.45, -122.40], [37.78, 37.76, 37.75]
+PLACED = [*zip(LON, LAT, strict=True)]
 POINTS = shapely.points(LON, LAT)
 USERS = ["ann", "ann", "bob"]
 
@@ -290,3 +292,94 @@ def test_a_table_with_geometries_in_bytes_is_written_as_text(tmp_path: Path) -> 
         )
         loaded = np.asarray(gv.load(release.value).value.geometry)
         assert (shapely.distance(loaded, POINTS) < 1e-6).all()
+
+
+UNITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "latitudeE7,longitudeE7": ("E7", [(f"{round(lat * 1e7)}", f"{round(lon * 1e7)}") for lon, lat in PLACED]),
+    "lat_e6,lng_e6": ("E6", [(f"{round(lat * 1e6)}", f"{round(lon * 1e6)}") for lon, lat in PLACED]),
+    "position_lat,position_long": (
+        "semicircles",
+        [(f"{round(lat * 2**31 / 180)}", f"{round(lon * 2**31 / 180)}") for lon, lat in PLACED],
+    ),
+    "lat,lon": ("letters", [(f"{lat}N", f"{-lon}° W") for lon, lat in PLACED]),
+    "Latitude,Longitude": (
+        "minutes",
+        [(f"{int(lat)}°{lat % 1 * 60:.6f}'N", f"W{int(-lon)}°{-lon % 1 * 60:.6f}'") for lon, lat in PLACED],
+    ),
+}
+
+
+@pytest.mark.parametrize("names", UNITS)
+@pytest.mark.parametrize("ending", ["csv", "parquet", "geojson"])
+def test_other_units_of_angles_are_released(names: str, ending: str, tmp_path: Path) -> None:
+    """Ten-millionths of degrees, semicircles and texts of angles are read, released, and read again."""
+    lines = [f"{lat},{lon}" for lat, lon in UNITS[names][1]]
+    source, target = tmp_path / "in.csv", tmp_path / f"out.{ending}"
+    source.write_text("\n".join([f"{names}", *lines]) + "\n", encoding="utf-8")
+    release_of("points", source, area=BAY, to=target, rho=FINE)
+    found = shapely.get_coordinates(gv.load(target).value.geometry.array)
+    assert np.abs(found - np.array(PLACED)).max() < 1e-3
+
+
+def test_large_whole_numbers_need_a_name(tmp_path: Path) -> None:
+    """Whole numbers that are no degrees may be of two units: each remedy that the error names is followed."""
+    lat, lon = UNITS["latitudeE7,longitudeE7"][1][0]
+    (tmp_path / "in.csv").write_text(f"lat,lon\n{lat},{lon}\n")
+    with pytest.raises(InvalidParameter, match=r"Rename them: latitudeE7 and longitudeE7 .* position_lat and pos"):
+        open_locations(tmp_path / "in.csv")
+    for names, expected in (("latitudeE7,longitudeE7", 37.78), ("position_lat,position_long", 37.78e7 * 180 / 2**31)):
+        (tmp_path / "in.csv").write_text(f"{names}\n{lat},{lon}\n")
+        [batch] = open_locations(tmp_path / "in.csv").batches([])
+        assert batch.coords[0, 1] == pytest.approx(expected)
+
+
+def test_an_angle_that_is_none_is_refused_by_row(tmp_path: Path) -> None:
+    """A text among angles that is none is named with its row; left empty, its row has no location."""
+    text = "lat,lon\n37.78N,122.41W\n37.78N,122.41W\n{},122.41W\n"
+    (tmp_path / "in.csv").write_text(text.format("95x"))
+    with pytest.raises(InvalidFile, match=r"in\.csv, row 3 = '95x': must be an angle such as 52\.52N"):
+        [*open_locations(tmp_path / "in.csv").batches([])]
+    (tmp_path / "in.csv").write_text(text.format(""))
+    release = release_of("points", tmp_path / "in.csv", area=BAY, to=tmp_path / "out.csv", rho=FINE, missing="drop")
+    assert len(pd.read_csv(release.value)) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps([{"time": 1, "loc": [*place]} for place in PLACED]),
+        json.dumps([{"location": {"type": "Point", "coordinates": [*place, 30]}} for place in PLACED]),
+        json.dumps([{"latlng": [*place[::-1]]} for place in PLACED]),
+        json.dumps([[*place] for place in PLACED]),
+        json.dumps({"data": [{"position": [*place]} for place in PLACED]}),
+        json.dumps(
+            {
+                "type": "FeatureCollection",
+                "features": [
+                    {
+                        "type": "Feature",
+                        "properties": {},
+                        "geometry": {"type": "Point", "coordinates": [str(axis) for axis in place]},
+                    }
+                    for place in PLACED
+                ],
+            }
+        ),
+    ],
+)
+def test_lists_in_json_are_places(text: str, tmp_path: Path) -> None:
+    """Lists are [longitude, latitude], in records, alone, and as texts in GeoJSON; a name may say otherwise."""
+    (tmp_path / "in.json").write_text(text)
+    release = release_of("points", tmp_path / "in.json", area=BAY, to=tmp_path / "out.csv", rho=FINE)
+    found = shapely.get_coordinates(gv.load(release.value).value.geometry.array)
+    assert np.abs(found - np.array(PLACED)).max() < 1e-3
+
+
+def test_lists_in_csv_are_places(tmp_path: Path) -> None:
+    """Texts in brackets are [longitude, latitude], as in JSON, also where both may be either, and stay so."""
+    lines = "".join(f'"[13.4, 52.{i}]"\n' for i in range(3))
+    (tmp_path / "in.csv").write_text("location\n" + lines)
+    area = gv.local(lat=52.5, lon=13.4, radius=100_000)
+    release = release_of("points", tmp_path / "in.csv", area=area, to=tmp_path / "out.csv", rho=FINE)
+    found = shapely.get_coordinates(gv.load(release.value).value.geometry.array)
+    assert np.abs(found - [[13.4, 52.0 + i / 10] for i in range(3)]).max() < 1e-3

@@ -9,7 +9,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -21,7 +21,18 @@ from geoveil.errors import InvalidFile, InvalidParameter, Mention, Message
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, own_system
 from geoveil.geo.formats import wkb
 from geoveil.geo.geometries import Floats, Places, RowName
-from geoveil.geo.recognition import WKT, Encoding, Pair, Recognised, encoding_of, is_missing, is_number, recognise
+from geoveil.geo.recognition import (
+    WKT,
+    Encoding,
+    Pair,
+    Recognised,
+    degrees_of,
+    encoding_of,
+    is_missing,
+    is_number,
+    recognise,
+    unit_of,
+)
 from geoveil.geo.texts import numbers, texts
 
 if TYPE_CHECKING:
@@ -89,9 +100,13 @@ class CoordinatePairs(LocationColumns):
     ----------
     pairs : tuple of (x, y)
         The names of the columns.
+    units : dict
+        The units of columns that are not 1, in degrees; None for texts of angles such as 52.52N, which are released
+        as numbers. See `geo.recognition.unit_of`.
     """
 
     pairs: tuple[Pair, ...]
+    units: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def points(self) -> int:  # type: ignore[override]
@@ -114,10 +129,25 @@ class CoordinatePairs(LocationColumns):
     def types(self) -> dict[str, pa.DataType]:
         import pyarrow as pa
 
-        return dict.fromkeys(self.names, pa.float64())
+        return {name: pa.int64() if self.units.get(name) else pa.float64() for name in self.names}
 
     def decode(self, table: pa.Table, decimal: str, name: RowName) -> Floats:
-        return np.column_stack([numbers(table[column], decimal, name) for column in self.names])
+        return np.column_stack([self._degrees(table[column], column, decimal, name) for column in self.names])
+
+    def _degrees(self, values: pa.ChunkedArray, column: str, decimal: str, name: RowName) -> Floats:
+        unit = self.units.get(column, 1.0)
+        if unit is not None:
+            return numbers(values, decimal, name) * unit
+        found = np.full(len(values), np.nan)
+        for row, text in enumerate(values.to_pylist()):
+            if is_missing(text):
+                continue
+            degrees = degrees_of(str(text))
+            if degrees is None:
+                remedy = Message("Correct it, or leave the field empty and give {missing:drop}.")
+                raise InvalidFile(name(row), text, "an angle such as 52.52N, as in the first rows", remedy)
+            found[row] = degrees
+        return found
 
     def check(self, batch: Batch) -> None:
         if self.points == 1:
@@ -127,7 +157,10 @@ class CoordinatePairs(LocationColumns):
         import pyarrow as pa
 
         places = batch.pairs if self.points == 1 else batch.places
-        columns = [pa.array(np.ascontiguousarray(part)) for part in places.T]
+        columns = [
+            pa.array(np.rint(part / unit).astype(np.int64) if (unit := self.units.get(name)) else part)
+            for name, part in zip(self.names, np.ascontiguousarray(places.T), strict=True)
+        ]
         if decimal is not None:
             columns = [texts(column, decimal) for column in columns]
         return dict(zip(self.names, columns, strict=True))
@@ -224,6 +257,8 @@ class GeometryColumn(LocationColumns):
             return {self.column: wkb.encode(batch.places)}
         if self.encoding == "x,y":
             return {self.column: wkb.encode_pairs(batch.pairs)}
+        if self.encoding == "[lon,lat]":
+            return {self.column: pa.array([f"[{x!r}, {y!r}]" for x, y in batch.pairs.tolist()], pa.string())}
         if "," in self.encoding:
             points = batch.pairs[:, ::-1] if self.encoding == "lat,lon" else batch.pairs
             return {self.column: pa.array([f"{first!r},{second!r}" for first, second in points.tolist()], pa.string())}
@@ -237,7 +272,7 @@ class GeometryColumn(LocationColumns):
 
 _WRITTEN = {
     **{"wkt": "WKT", "geojson": "GeoJSON", "hex": "WKB in hexadecimal"},
-    **{"lat,lon": "latitude, longitude", "lon,lat": "longitude, latitude"},
+    **{"lat,lon": "latitude, longitude", "lon,lat": "longitude, latitude", "[lon,lat]": "[longitude, latitude]"},
 }
 _NUMBERS = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 #: The prefix of extended WKT.
@@ -291,7 +326,7 @@ def locate(
         The coordinate system; WGS 84 by default for columns called or given as latitude and longitude, GeoJSON, and
         other geometries whose coordinates in the sample can be degrees.
     """
-    found = recognise(sample, types)
+    found = recognise(sample, types, units=True)
     for argument, names in (("lat", _listed(lat)), ("lon", _listed(lon)), ("geometry", _listed(geometry))):
         for name in names:
             if name not in sample:
@@ -314,19 +349,32 @@ def _coordinates(
     path: Path, sample: Mapping[str, Sequence[object]], pairs: tuple[Pair, ...], crs: CrsLike
 ) -> tuple[CoordinatePairs, pyproj.CRS]:
     """Return columns of coordinates and their system, which must be given unless they are degrees."""
+    known = {name: [value for value in sample[name] if not is_missing(value)] for pair in pairs for name in pair}
+    units = {name: unit for name, values in known.items() if (unit := unit_of(name, values)) != 1}
     for pair in pairs if crs is None else ():
         for name in pair:
-            values = [abs(float(str(value))) for value in sample[name] if _is_decimal(value)]
-            if values and np.median(values) > 360:
-                raise _unknown_system(*pair)
-    return CoordinatePairs(pairs), own_system(path, None, GEOGRAPHIC if crs is None else crs)
+            sizes = [abs(float(str(value))) for value in known[name] if _is_decimal(value)]
+            if name not in units and sizes and np.median(sizes) > 360:
+                whole = min(sizes) > _LARGEST and all(size.is_integer() for size in sizes)
+                raise _unknown_system(*pair, whole=whole)
+    return CoordinatePairs(pairs, units), own_system(path, None, GEOGRAPHIC if crs is None else crs)
+
+
+#: Larger whole numbers are fractions of degrees rather than metres.
+_LARGEST = 3e7
 
 
 def _is_decimal(value: object) -> bool:
     return is_number(value) and "," not in str(value)
 
 
-def _unknown_system(x: str, y: str) -> InvalidParameter:
+def _unknown_system(x: str, y: str, *, whole: bool = False) -> InvalidParameter:
+    if whole:
+        remedy = Message(
+            "Rename them: latitudeE7 and longitudeE7 are ten-millionths of degrees, position_lat and position_long are "
+            "semicircles of Garmin."
+        )
+        return InvalidParameter("crs", None, f"the coordinate system of the columns {x} and {y}", remedy)
     remedy = Message("Give its code, such as {crs:27700}; {crs:4326} if they are longitude and latitude.")
     return InvalidParameter("crs", None, f"the coordinate system of the columns {x} and {y}", remedy)
 

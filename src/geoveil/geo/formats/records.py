@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from geoveil.errors import InvalidFile
+from geoveil.geo.columns import tells_places, words
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.limits import check_names
 from geoveil.geo.formats.location_columns import Where, locate
@@ -24,6 +25,10 @@ __all__ = ["Records", "are_records", "documents", "open_records", "outline"]
 #: Number of first bytes in which the members of a document are looked for, and levels at which they are.
 _HEAD, _LEVELS = 2**16, 4
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]', re.DOTALL)
+#: Coordinates of a point that are texts, which GDAL does not read.
+_TEXTS = re.compile(rb'"coordinates"\s*:\s*\[\s*"')
+#: Short names of members that hold places.
+_POINTS = frozenset(("loc", "pos", "position", "coord", "coords", "point", "lnglat", "lonlat", "latlng", "latlon"))
 #: Members of objects that are GeoJSON.
 _GEOJSON = frozenset({"type", "geometry", "features", "coordinates"})
 
@@ -32,6 +37,8 @@ def are_records(path: Path) -> bool:
     """Return whether a JSON file holds records and not GeoJSON."""
     with path.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _TEXTS.search(head):
+        return True
     return head[:1] == b"[" or (head[:1] == b"{" and _GEOJSON.isdisjoint(outline(head)))
 
 
@@ -98,31 +105,78 @@ def _objects(path: Path) -> list[dict[str, Any]]:
         lists = [value for value in rows.values() if isinstance(value, list) and value]
         located = [value for value in lists if _are_located(value)]
         rows = located[0] if len(located) == 1 else [rows]
+        if rows == found and isinstance(rows[0].get("features"), list):
+            rows = [_row(feature) for feature in rows[0]["features"]]
+    if rows and all(map(_is_place, rows)):
+        return [{"location": row} for row in rows]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("a row that is no object")
     return list(rows)
 
 
+def _row(feature: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a feature whose coordinates are texts."""
+    place = (feature.get("geometry") or {}).get("coordinates")
+    return {
+        **(feature.get("properties") or {}),
+        "geometry": None if place is None else [float(axis) for axis in place],
+    }
+
+
+def _is_place(value: object) -> bool:
+    """Return whether a value is a list of two or three numbers."""
+    return (
+        isinstance(value, list)
+        and len(value) in (2, 3)
+        and all(isinstance(axis, int | float) and not isinstance(axis, bool) for axis in value)
+    )
+
+
 def _are_located(rows: list[Any]) -> bool:
     """Return whether the members of objects may be coordinates or geometries."""
     objects = [row for row in rows[:SAMPLE] if isinstance(row, dict)]
-    found = recognise(_table(objects).to_pydict()) if objects else Recognised()
+    found = recognise(_table(objects).to_pydict(), units=True) if objects else Recognised()
     return bool(found.candidates or found.geometries)
 
 
 def _table(rows: list[dict[str, Any]]) -> pa.Table:
-    """Return records as a table; objects in objects become columns such as location.lat, other mixtures texts."""
+    """Return records as a table; objects in objects become columns such as location.lat, other mixtures texts.
+
+    A list such as [13.4, 52.5] under the name of a place becomes the columns location.longitude and location.latitude.
+    """
     import pandas as pd
     import pyarrow as pa
 
     columns = {}
     for name, values in pd.json_normalize(rows).astype(object).items():
         cells = [None if value is None or value != value else value for value in values]
+        known = [cell for cell in cells if cell is not None]
+        if known and all(map(_is_place, known)) and _names_place(str(name)):
+            columns |= _axes(str(name), cells, known)
+            continue
         try:
             columns[str(name)] = pa.array(cells)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             columns[str(name)] = pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
     return pa.table(columns)
+
+
+def _names_place(name: str) -> bool:
+    return tells_places(name) or not _POINTS.isdisjoint(words(name))
+
+
+def _axes(name: str, cells: list[Any], known: list[Any]) -> dict[str, pa.Array]:
+    """Return the longitudes and latitudes of lists, which are in this order unless name or values tell another."""
+    import pyarrow as pa
+
+    north_first = "latl" in name.casefold() or any(abs(cell[1]) > 90 for cell in known)
+    order = ("latitude", "longitude") if north_first else ("longitude", "latitude")
+    # The name of a column that holds both axes would hide which of them is meant.
+    prefix = "" if words(name)[-1:] in (["latlng"], ["latlon"], ["lnglat"], ["lonlat"]) else f"{name}."
+    return {
+        f"{prefix}{axis}": pa.array([None if cell is None else float(cell[at]) for cell in cells], pa.float64())
+        for at, axis in enumerate(order)
+    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
