@@ -22,8 +22,10 @@ from geoveil.geo.formats.histories import history_in, open_history
 from geoveil.geo.formats.location_file import Batch, LocationFile, readable
 from geoveil.geo.formats.output_formats import CONVERTED
 from geoveil.geo.formats.parquet import open_parquet
+from geoveil.geo.formats.receivers import IGC, NMEA, open_igc, open_nmea
 from geoveil.geo.formats.records import are_records, open_records
 from geoveil.geo.formats.tracks import open_cabspotting, open_plt, tracks_in
+from geoveil.geo.formats.unread_formats import named_error, unread_format
 from geoveil.geo.formats.xml_files import open_gpx, open_kml
 
 __all__ = ["READ", "Batch", "LocationFile", "ending", "open_locations", "opener_of", "targets"]
@@ -41,11 +43,13 @@ _OPEN: dict[str, Opener] = {
     ".rec": open_history,
     ".fit": open_fit,
     ".tcx": open_tcx,
+    ".nmea": open_nmea,
+    ".igc": open_igc,
 }
 #: The endings of files that are read.
 READ = (*_OPEN, *ARCHIVES)
 #: Endings of formats of devices, which are released as GeoJSON.
-_DEVICES = (".rec", ".fit", ".tcx")
+_DEVICES = (".rec", ".fit", ".tcx", ".nmea", ".igc")
 #: Endings of formats that are read and not written: they are released in another format.
 _READ_ONLY = (*ARCHIVES, ".kml", ".plt", *_DEVICES)
 _WHERE = ("crs", "geometry", "lat", "lon")
@@ -57,7 +61,10 @@ _OPTIONS: dict[Opener, tuple[str, ...]] = {
     open_gdal: ("crs", "layer"),
 }
 #: Formats that are recognised by content, whatever the name of the file; others need their ending.
-_NAMELESS = (".csv", ".parquet", ".geojson", ".json", ".rec", ".fit", ".tcx", ".gpx", ".kml", ".plt", ".gz", ".zip")
+_NAMELESS = (
+    *(".csv", ".parquet", ".geojson", ".json", ".rec", ".fit", ".tcx", ".nmea", ".igc", ".gpx", ".kml", ".plt"),
+    *(".gz", ".zip"),
+)
 #: Number of first bytes by which the format of a file is recognised.
 _HEAD = 2**12
 #: First bytes of binary formats, and the ending of each.
@@ -101,7 +108,7 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
         The path of a file, or of a folder of the cabspotting or the Geolife data.
     **reading
         Options of the format: `crs`; for tables `lat`, `lon`, `geometry`; for CSV `delimiter`, `decimal`, `encoding`;
-        for GeoPackage and Excel `layer`.
+        for GeoPackage and Excel `layer`, which is also the name of a file in an archive.
     """
     path = Path(path)
     opener = opener_of(path)
@@ -117,6 +124,9 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
         with readable(path, ending(path).lstrip(".") or "location"):
             return opener(path, **given)
     except InvalidFile:
+        # A GeoPackage is an SQLite database.
+        if (kind := unread_format(path)) is not None and ending(path) != ".gpkg":
+            raise named_error(path, kind) from None
         found = None if path.is_dir() else _ending_by_content(path)
         if found not in (None, ".csv") and not _belongs(found, ending(path)):
             remedy = f"Rename it, so that it ends in {found}."
@@ -145,6 +155,8 @@ def opener_of(path: Path) -> Opener:
     if stat.S_ISDIR(found.st_mode):
         if any(part.suffix.lower() == ".parquet" for part in files_of(path)):
             return open_parquet
+        if (kind := unread_format(path)) is not None:
+            raise named_error(path, kind)
         return open_plt if tracks_in(path) else open_cabspotting
     if not stat.S_ISREG(found.st_mode):
         remedy = "Save the data to a file first, or give - to a command."
@@ -168,6 +180,9 @@ def _opener_of_format(path: Path, known: str) -> Opener:
 def _opener_by_content(path: Path) -> Opener:
     """Return the function that opens a file whose ending is not known."""
     found = _ending_by_content(path)
+    kind = unread_format(path)
+    if kind is not None and (found in (None, ".gz", ".zip", ".gpkg", ".geojson")) and not _is_geopackage(path):
+        raise named_error(path, kind)
     if found in _NAMELESS:
         return _open_archive if found in ARCHIVES else _opener_of_format(path, found)
     shown = ending(path) or "no ending"
@@ -180,7 +195,10 @@ def _opener_by_content(path: Path) -> Opener:
 
 def _open_archive(path: Path, **reading: object) -> LocationFile:
     """Unpack the one file of locations in an archive, and open it."""
-    inner, held = unpack(path, _OPEN)
+    wanted = reading.get("layer")
+    inner, held, named = unpack(path, _OPEN, wanted if isinstance(wanted, str) else None)
+    if named:
+        reading.pop("layer")
     if ending(inner) in ARCHIVES:
         raise InvalidFile(str(path), inner.name, "an archive that contains no archive", "Unpack it.")
     try:
@@ -214,8 +232,19 @@ def _ending_by_content(path: Path) -> str | None:
         return ".json"
     if _PLT.match(text):
         return ".plt"
+    if NMEA.match(text):
+        return ".nmea"
+    if IGC.match(text):
+        return ".igc"
     header = text.partition(b"\n")[0]
     return ".csv" if b"\0" not in head and any(mark in header for mark in b",;\t|") else None
+
+
+def _is_geopackage(path: Path) -> bool:
+    """Return whether the first bytes are those of an SQLite database whose application is GeoPackage."""
+    with path.open("rb") as file:
+        head = file.read(72)
+    return head.startswith(b"SQLite format 3\0") and head[68:72] in (b"GPKG", b"GP10", b"GP11")
 
 
 def _in_archive(path: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import weakref
 import zipfile
 import zlib
@@ -11,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidFile, Mention, Message, Text
 from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED
 from geoveil.geo.formats.workspace import workspace
@@ -21,6 +22,9 @@ __all__ = ["ARCHIVES", "Unpacked", "unpack"]
 #: Endings of archives. Tables that end in .gz are read without unpacking them first.
 ARCHIVES = (".zip", ".kmz", ".gz")
 _BLOCK = 2**20
+#: Largest number of bytes of the description of a Darwin Core archive, and the name of its main file in it.
+_DESCRIPTION = 2**20
+_CORE = re.compile(rb"<core\b.*?<location>\s*([^<>]*?)\s*</location>", re.DOTALL)
 
 
 class Unpacked:
@@ -32,8 +36,8 @@ class Unpacked:
         self._end = weakref.finalize(self, stack.close)
 
 
-def unpack(path: Path, known: Collection[str]) -> tuple[Path, Unpacked]:
-    """Unpack the one file of locations in an archive.
+def unpack(path: Path, known: Collection[str], wanted: str | None = None) -> tuple[Path, Unpacked, bool]:
+    """Unpack the one file of locations in an archive, or the one that is named.
 
     Parameters
     ----------
@@ -41,11 +45,13 @@ def unpack(path: Path, known: Collection[str]) -> tuple[Path, Unpacked]:
         The archive.
     known : collection of str
         The endings of files of locations.
+    wanted : str, optional
+        The name of a file in the archive, or of a layer of the one file.
 
     Returns
     -------
-    tuple of Path and Unpacked
-        The unpacked file, and its folder, which exists while it is referred to.
+    tuple of Path, Unpacked and bool
+        The unpacked file, its folder, which exists while it is referred to, and whether `wanted` named the file.
     """
     held = Unpacked()
     try:
@@ -53,33 +59,49 @@ def unpack(path: Path, known: Collection[str]) -> tuple[Path, Unpacked]:
             target = held.folder / (path.stem or "unpacked")
             with gzip.open(path) as packed:
                 _copy(path, packed, target)
-            return target, held
+            return target, held, False
         with zipfile.ZipFile(path) as archive:
-            chosen = _chosen(path, archive, known)
+            chosen = _chosen(path, archive, known, wanted)
             for part in chosen:
                 with archive.open(part) as packed:
                     _copy(path, packed, held.folder / PurePosixPath(part).name)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as problem:
         remedy = "It may be truncated, or need a password: unpack it yourself."
         raise InvalidFile(str(path), str(problem), "a valid archive", remedy) from None
-    return held.folder / PurePosixPath(chosen[0]).name, held
+    return held.folder / PurePosixPath(chosen[0]).name, held, chosen[0] == wanted
 
 
-def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str]) -> list[str]:
+def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str], wanted: str | None) -> list[str]:
     """Return the file of locations in an archive, and the files that belong to it if it is a shapefile."""
     names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     names = [name for name in names if not PurePosixPath(name).name.startswith(".")]
     found = [name for name in names if PurePosixPath(name).suffix.lower() in known]
+    core = _core_of(archive) if "meta.xml" in names else None
+    if "stops.txt" in names and "trips.txt" in names and wanted not in names:
+        remedy = Message("Give {layer:shapes.txt} if the lines of its vehicles are to be hidden.")
+        raise InvalidFile(str(path), "a timetable (GTFS)", "locations of persons: its stops are public", remedy)
+    if wanted in names or core in names:
+        found = [name for name in names if name == (wanted if wanted in names else core)]
     # A text file beside the data is usually a description.
     found = [name for name in found if PurePosixPath(name).suffix.lower() != ".txt"] or found
     if len(found) != 1 or len(names) != len(set(names)):
-        shown = ", ".join(found[:5]) or "none"
-        remedy = "Unpack it, and give the file that you want to release."
+        shown = ", ".join((found or names)[:5]) or "nothing"
+        remedy: Text = "Unpack it, and give the file that you want to release."
+        if len(found) > 1 and len(names) == len(set(names)):
+            remedy = Message("Name one of them, such as {layer}.", layer=Mention("layer", found[0]))
         raise InvalidFile(str(path), shown, "an archive with one file of locations", remedy)
     stem = PurePosixPath(found[0]).with_suffix("")
     parts = SHAPEFILE_PARTS if found[0].lower().endswith(".shp") else ()
     beside = [name for name in names if PurePosixPath(name).with_suffix("") == stem]
     return [*found, *(name for name in beside if PurePosixPath(name).suffix.lower() in parts)]
+
+
+def _core_of(archive: zipfile.ZipFile) -> str | None:
+    """Return the file of the occurrences of a Darwin Core archive, as its description says."""
+    if archive.getinfo("meta.xml").file_size > _DESCRIPTION:
+        return None
+    found = _CORE.search(archive.read("meta.xml"))
+    return found[1].decode(errors="replace") if found else None
 
 
 def _copy(path: Path, packed: IO[bytes] | gzip.GzipFile, target: Path) -> None:

@@ -371,8 +371,8 @@ def _is_decimal(value: object) -> bool:
 def _unknown_system(x: str, y: str, *, whole: bool = False) -> InvalidParameter:
     if whole:
         remedy = Message(
-            "Rename them: latitudeE7 and longitudeE7 are ten-millionths of degrees, position_lat and position_long are "
-            "semicircles of Garmin."
+            "Rename them: latitudeE7 and longitudeE7 are ten-millionths of degrees, "
+            "position_lat and position_long are semicircles of Garmin."
         )
         return InvalidParameter("crs", None, f"the coordinate system of the columns {x} and {y}", remedy)
     remedy = Message("Give its code, such as {crs:27700}; {crs:4326} if they are longitude and latitude.")
