@@ -124,8 +124,9 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
         with readable(path, ending(path).lstrip(".") or "location"):
             return opener(path, **given)
     except InvalidFile:
+        kind = unread_format(path)
         # A GeoPackage is an SQLite database.
-        if (kind := unread_format(path)) is not None and ending(path) != ".gpkg":
+        if kind is not None and ending(path) != ".gpkg" and not _is_geopackage(path):
             raise named_error(path, kind) from None
         found = None if path.is_dir() else _ending_by_content(path)
         if found not in (None, ".csv") and not _belongs(found, ending(path)):
@@ -242,6 +243,8 @@ def _ending_by_content(path: Path) -> str | None:
 
 def _is_geopackage(path: Path) -> bool:
     """Return whether the first bytes are those of an SQLite database whose application is GeoPackage."""
+    if path.is_dir():
+        return False
     with path.open("rb") as file:
         head = file.read(72)
     return head.startswith(b"SQLite format 3\0") and head[68:72] in (b"GPKG", b"GP10", b"GP11")

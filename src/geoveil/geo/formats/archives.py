@@ -78,8 +78,8 @@ def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str], wanted
     found = [name for name in names if PurePosixPath(name).suffix.lower() in known]
     core = _core_of(archive) if "meta.xml" in names else None
     if "stops.txt" in names and "trips.txt" in names and wanted not in names:
-        remedy = Message("Give {layer:shapes.txt} if the lines of its vehicles are to be hidden.")
-        raise InvalidFile(str(path), "a timetable (GTFS)", "locations of persons: its stops are public", remedy)
+        lines = Message("Give {layer:shapes.txt} if the lines of its vehicles are to be hidden.")
+        raise InvalidFile(str(path), "a timetable (GTFS)", "locations of persons: its stops are public", lines)
     if wanted in names or core in names:
         found = [name for name in names if name == (wanted if wanted in names else core)]
     # A text file beside the data is usually a description.

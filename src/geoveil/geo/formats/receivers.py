@@ -47,7 +47,8 @@ def _rmc(line: str) -> Iterator[Fix]:
     found = _SENTENCE.search(line)
     if found is None or (found[2] and reduce(xor, found[1].encode(errors="replace")) != int(found[2], 16)):
         return
-    _, clock, status, lat, north, lon, east, *more = [*found[1].split(","), *[""] * 10]
+    fields: list[str] = found[1].split(",")
+    _, clock, status, lat, north, lon, east, *more = [*fields, *[""] * 10]
     if status != "A" or not lat or not lon:
         return
     when = datetime.strptime(more[2] + clock[:6] + "+0000", "%d%m%y%H%M%S%z") + timedelta(

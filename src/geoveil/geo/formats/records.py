@@ -147,7 +147,7 @@ def _table(rows: list[dict[str, Any]]) -> pa.Table:
     import pandas as pd
     import pyarrow as pa
 
-    columns = {}
+    columns: dict[str, pa.Array] = {}
     for name, values in pd.json_normalize(rows).astype(object).items():
         cells = [None if value is None or value != value else value for value in values]
         known = [cell for cell in cells if cell is not None]
