@@ -803,7 +803,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "broken.gpx": (GPX.format("<time>2024</tim></wpt>"), r"broken\.gpx = .*line 1, column \d+.*Correct it there"),
     "cut.gpx": (GPX.format("")[:-20], r"cut\.gpx = .*line 1"),
     "text.gpx": (GPX.format("</wpt>").replace("37.7", "north"), r"^text\.gpx, row 1 = 'north'.*a number"),
-    "html.gpx": ("<html></html>", r"html\.gpx = 'html'.*outermost tag"),
+    "html.gpx": ("<html></html>", r"html\.gpx = 'a document'.*Save the table"),
     "none.gpx": (GPX.partition("<wpt")[0] + "</gpx>", r"none\.gpx = 0.*at least one"),
     "broken.geojson": ('{"type": "FeatureCollection", "features": [{"ty', r"broken\.geojson = .*GeoJSON"),
     "area.geojson": (
@@ -855,7 +855,7 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="Create the folder first"):
         release_of("points", path, to=tmp_path / "none" / "out.csv", **how)
     with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
-        release_of("points", path, to=tmp_path / "out.gpx", **how)
+        release_of("points", path, to=tmp_path / "out.kml", **how)
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidFile, match="an existing folder"):
         release_of("points", path, to=tmp_path / "folder.csv", **how)

@@ -35,7 +35,7 @@ BAD = {
     "a format of a file": (2, "points trips.csv -o o.csv --format csv --rho 1"),
     "no such column": (2, "points trips.csv -o o.csv --person nobody --area 37.77,-122.42,50km --rho 1"),
     "no such column to ask by": (2, "hull trips.csv --person nobody --area 37.77,-122.42,50km --rho 1 --dry-run"),
-    "another format": (2, "points trips.csv -o o.gpx --area 37.77,-122.42,50km --rho 1"),
+    "another format": (2, "points trips.csv -o o.kml --area 37.77,-122.42,50km --rho 1"),
     "too many neighbours": (2, "nearest trips.csv --at 37.77,-122.42 -k 1000 --area 37.77,-122.42,50km --rho 1"),
     "a report of rows": (2, "nearest trips.csv --at 37,-122 -k 1 --area 37.77,-122.42,50km --rho 1 --report m.html"),
     "two reports": (2, "hull trips.csv --area 37.77,-122.42,50km --rho 1 --report m.html --report m.png"),
@@ -266,5 +266,5 @@ def test_messages_are_sentences(run: Any, tmp_path: Path) -> None:
     assert "1 row with a location, 1 point." in said
     assert "1 person with 1 row." in said
     assert "the columns 'lon' and 'lat'" in said
-    refused = run("points", "trips.csv", "-o", "o.gpx", *LOCAL, "--rho", "1").err
+    refused = run("points", "trips.csv", "-o", "o.kml", *LOCAL, "--rho", "1").err
     assert refused.count(".csv,") == 1

@@ -240,3 +240,27 @@ def test_a_history_in_an_archive_is_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "takeout.zip", "w") as archive:
         archive.writestr("Takeout/Location History/Records.json", json.dumps({"locations": [RECORDS]}))
     assert len(gv.Locations(tmp_path / "takeout.zip").frame()) == 1
+
+
+def test_a_history_is_released_as_gpx(tmp_path: Path) -> None:
+    """Points with their times become one track of GPX, which is read again; other columns are refused for free."""
+    (tmp_path / "in.json").write_text(json.dumps([owntracks(lat=52.52 + i / 1000, tst=SECONDS + i) for i in range(5)]))
+    target = tmp_path / "out.gpx"
+    locations = gv.Locations(tmp_path / "in.json", area=BERLIN)
+    with pytest.raises(InvalidParameter, match=r"'tid'.*GPX holds times alone.*ends in \.geojson"):
+        locations.points(to=target, rho=1.0, keep=["tid"])
+    locations.points(to=tmp_path / "out.geojson", rho=1.0, keep=["tid"])
+    locations.points(to=target, rho=1e6)
+    found = gv.load(target).value
+    assert str(found["time"].iloc[0]).startswith("2024-03-01")
+    assert [*found["kind"]] == ["trk"] * 5
+    assert abs(found.geometry.y - [52.52 + i / 1000 for i in range(5)]).max() < 1e-3
+
+
+def test_times_that_gpx_does_not_write_are_refused(tmp_path: Path) -> None:
+    """Times as numbers have no place in GPX: the error names a format that holds them."""
+    (tmp_path / "in.csv").write_text(f"time,lat,lon\n{SECONDS},52.52,13.4\n")
+    locations = gv.Locations(tmp_path / "in.csv", area=BERLIN)
+    with pytest.raises(InvalidFile, match=r"as GPX writes times.*ends in \.geojson"):
+        locations.points(to=tmp_path / "out.gpx", rho=1.0)
+    locations.points(to=tmp_path / "out.geojson", rho=1.0)

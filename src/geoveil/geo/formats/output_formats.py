@@ -14,6 +14,7 @@ from geoveil.geo.formats.gdal import DRIVERS, GDALFile
 from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn, LocationColumns
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.parquet import Parquet
+from geoveil.geo.formats.xml_files import ConvertedGPX
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,9 +26,9 @@ File = TypeVar("File", bound=LocationFile)
 _TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".geoparquet")
 #: The endings of formats that points of any other format can be written in.
-CONVERTED = (*_TABLES, ".xlsx", *_PARQUET, *DRIVERS)
+CONVERTED = (*_TABLES, ".xlsx", *_PARQUET, *DRIVERS, ".gpx")
 #: The usual ones of these, for errors.
-_USUAL = ".csv, .xlsx, .parquet, .geojson, .gpkg, .shp or .fgb"
+_USUAL = ".csv, .xlsx, .parquet, .geojson, .gpkg, .gpx, .shp or .fgb"
 
 
 def form_of(file: LocationFile, target: Path, ending: str, own: str) -> LocationFile:
@@ -65,6 +66,12 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
         driver = DRIVERS[ending][0]
         how = {"name": str(target), "driver": driver, "fields": _fields(file, driver)}
         return _made(GDALFile, file, target, geometry, kind=file.shape, **how)
+    if ending == ".gpx":
+        if file.shape != "Point" or not file.crs.is_geographic:
+            found = file.shape if file.crs.is_geographic else file.crs.name
+            allowed = "a format other than GPX, which holds points in longitude and latitude"
+            raise InvalidParameter("target", found, allowed, "Choose a target that ends in .geojson.")
+        return _made(ConvertedGPX, file, target, CoordinatePairs((("lon", "lat"),)))
     same = f"{own}, as the source does, or " if file.writable and own not in ("", *CONVERTED) else ""
     allowed = f"a file that ends in {same}{_USUAL}"
     if file.writable and not own:

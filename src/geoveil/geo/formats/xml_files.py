@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
@@ -14,18 +16,19 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats.limits import COLUMNS, DEPTH, LINE
 from geoveil.geo.formats.location_columns import CoordinatePairs, GeometryColumn
 from geoveil.geo.formats.location_file import Batch, FilePart, LocationFile
 from geoveil.geo.geometries import Floats
+from geoveil.geo.recognition import is_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from shapely import Geometry
 
-__all__ = ["GPX", "KML", "check_prolog", "local_name", "malformed", "open_gpx", "open_kml"]
+__all__ = ["GPX", "KML", "ConvertedGPX", "check_prolog", "local_name", "malformed", "open_gpx", "open_kml"]
 
 #: Rows in a batch: fewer than in other formats, since they are held as Python texts.
 _ROWS = 2**16
@@ -281,6 +284,56 @@ class GPX(LocationFile):
                 writer.put(batch.places.tolist(), batch.columns)
             writer.leave(None)
             out.write("</gpx>\n")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConvertedGPX(GPX):
+    """A GPX file of points of another format: one track, with times as far as they are known."""
+
+    titles: dict[tuple[str, int], str] = field(default_factory=dict)
+    space: str = "http://www.topografix.com/GPX/1/1"
+    version: str = "1.1"
+
+    structure = ()
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.dated:
+                allowed = "a format that holds the column, as GPX holds times alone, in the column time"
+                raise InvalidParameter("target", name, allowed, "Choose a target that ends in .geojson.")
+
+    def check_batch(self, batch: Batch) -> None:
+        super().check_batch(batch)
+        for row, time in enumerate(_iso_times(batch.columns)):
+            if time is not None and not _ISO.match(time):
+                allowed = "a time such as 2024-03-01T12:00:00Z, as GPX writes times"
+                remedy = "Choose a target that ends in .geojson."
+                raise InvalidFile(f"{batch.name(row)}, time", time, allowed, remedy)
+
+    def write(self, path: Path, batches: Iterator[Batch], schema: pa.Schema) -> None:
+        super().write(path, (self._tracked(batch) for batch in batches), schema)
+
+    def _tracked(self, batch: Batch) -> Batch:
+        import pyarrow as pa
+
+        count = len(batch)
+        columns = {"kind": pa.repeat("trk", count), "track": pa.repeat(1, count), "segment": pa.repeat(1, count)}
+        if "time" in batch.columns.column_names:
+            columns["time"] = pa.array(_iso_times(batch.columns), pa.string())
+        return replace(batch, places=batch.pairs, columns=pa.table(columns))
+
+
+#: The beginning of a time of ISO 8601.
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+
+
+def _iso_times(columns: pa.Table) -> list[str | None]:
+    """Return the times of rows as texts, without those that are missing."""
+    if "time" not in columns.column_names:
+        return []
+    values = columns["time"].to_pylist()
+    texts = [time.isoformat() if isinstance(time, datetime) else time for time in values]
+    return [None if is_missing(text) else str(text).replace("+00:00", "Z") for text in texts]
 
 
 class _Writer:
