@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TextIO, TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
@@ -252,7 +252,7 @@ class GPX(LocationFile):
     version: str
 
     extensible = False
-    structure = ("kind", "track", "segment")
+    structure: ClassVar[tuple[str, ...]] = ("kind", "track", "segment")
     dated = ("time",)
 
     def _sample(self, columns: Sequence[str]) -> Mapping[str, Sequence[object]]:
