@@ -24,8 +24,11 @@ STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
 REGIONS = geopandas.GeoSeries([shapely.box(-122.5, 37.7, -122.42, 37.8)], ["west"], crs=4326)
 
 
-def rows(*, gaps: bool = False) -> pd.DataFrame:
-    """Sixty rows of five persons in three days; with gaps, one has no place and one is far away."""
+def rows(*, gaps: bool = False, pairs: bool = False) -> pd.DataFrame:
+    """Sixty rows of five persons in three days; with gaps, one has no place and one is far away.
+
+    With pairs, each row has a second place, and the time of it.
+    """
     rng = np.random.default_rng(7)
     frame = pd.DataFrame({"user": np.repeat(["ann", "bob", "cid", "dan", "eve"], 12), "kind": np.tile([1, 2], 30)})
     frame["lat"], frame["lon"] = rng.normal([37.77, -122.42], 0.02, size=(60, 2)).T
@@ -33,6 +36,11 @@ def rows(*, gaps: bool = False) -> pd.DataFrame:
     frame["trip"] = np.arange(60) // 4
     if gaps:
         frame.loc[7, "lat"], frame.loc[20, "lat"] = np.nan, 40.0
+    if pairs:
+        frame["to_lat"], frame["to_lon"] = rng.normal([37.77, -122.42], 0.02, size=(60, 2)).T
+        frame["end_time"] = frame["when"] + pd.to_timedelta(rng.integers(60, 7200, 60), unit="s")
+        if gaps:
+            frame.loc[30, "to_lon"], frame.loc[40, "to_lat"] = np.nan, 40.0
     return frame.sample(frac=1, random_state=1).reset_index(drop=True)
 
 
@@ -101,6 +109,30 @@ CASES: dict[str, dict[str, Any]] = {
     "two budgets": {"rho": 1e-4, "hide": 10},
     "no unit": {"protect": "fortnight"},
 }
+#: Rows with an origin and a destination, each with its own time.
+PAIRS: dict[str, Any] = {"pairs": True, "lat": ["lat", "to_lat"], "lon": ["lon", "to_lon"]}
+BOTH = ["when", "end_time"]
+REFUSED_PAIRS = (
+    *("nothing is left", "ledger", "too little budget", "one column of times", "thinned by one column"),
+    *("three columns of times", "lists of two lengths", "one place twice"),
+)
+#: The cases of such rows.
+PAIR_CASES: dict[str, dict[str, Any]] = {
+    **{
+        name: {**CASES[name], **PAIRS, **({"times": BOTH} if "times" in CASES[name] else {})}
+        for name in CASES
+        if not name.startswith(("no such", "no area", "no unit", "two budgets"))
+    },
+    "times are named": {**PAIRS, "person": "user", "protect": "1 day", "times": BOTH},
+    "one time of both": {**PAIRS, "person": "user", "protect": "1 day", "times": ["when", "when"]},
+    "one of a pair": {**PAIRS, "lon": None, "person": "user"},
+    # What is refused.
+    "one column of times": {**PAIRS, "person": "user", "protect": "1 day", "times": "when"},
+    "thinned by one column": {**PAIRS, "person": "user", "thin": "6 hours", "times": "when"},
+    "three columns of times": {**PAIRS, "protect": "1 day", "times": ["when", "end_time", "when"]},
+    "lists of two lengths": {**PAIRS, "lon": ["lon"]},
+    "one place twice": {**PAIRS, "lat": ["lat", "lat"]},
+}
 #: The fields of a certificate that differ between two releases of the same answer.
 OWN = {"id", "created", "time", "entry", "file", "ledger"}
 #: What depends on the columns of a table: an array has none; pandas has an index, and a file the numbers of its rows.
@@ -128,7 +160,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, geopandas.GeoDataFrame | geopandas.GeoSeries):
         return shapely.get_coordinates(value.geometry).ravel().tolist()
     if isinstance(value, pd.DataFrame) and {"lat", "lon"} <= {*value.columns}:
-        return value[["lon", "lat"]].to_numpy().ravel().tolist()
+        places = [name for name in ("lon", "lat", "to_lon", "to_lat") if name in value.columns]
+        return [places, *value[places].to_numpy().ravel().tolist()][len(places) == 2 :]
     if isinstance(value, shapely.Geometry):
         return shapely.get_coordinates(value).ravel().tolist()
     if isinstance(value, pd.Series):
@@ -182,7 +215,10 @@ def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[st
     folder.mkdir()
     budget = {} if {"rho", "epsilon", "hide"} & {*case} else {"rho": 1e-3}
     how = {"rng": np.random.default_rng(5), "area": BAY, **budget, **ASKED[question], **case}
-    frame, ledger = rows(gaps=how.pop("gaps", False)), None
+    frame, ledger = rows(gaps=how.pop("gaps", False), pairs=how.get("pairs", False)), None
+    if how.pop("pairs", False) and question == "flows":
+        # Rows are trips.
+        how.pop("trip")
     if "pseudonyms" in how:
         how["pseudonyms"] = folder.parent / "pseudonyms.key"
     if "ledger" in how:
@@ -219,13 +255,32 @@ def test_doors_answer_alike(question: str, case: str, tmp_path: Path) -> None:
         assert differing(first, other) <= COLUMNS.get(door, set()), door
 
 
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("case", PAIR_CASES)
+@pytest.mark.parametrize("question", ASKED)
+def test_rows_with_two_places_answer_alike(question: str, case: str, tmp_path: Path) -> None:
+    """Rows with an origin and a destination have the same answers, refusals, prices and certificates everywhere."""
+    doors = ("pandas", "csv", "parquet")
+    found = {door: ask(question, PAIR_CASES[case], door, tmp_path / door) for door in doors}
+    assert ("refused" in found["pandas"]) == ("places" in case or case in REFUSED_PAIRS), found["pandas"]
+    for door, other in found.items():
+        assert differing(found["pandas"], other) <= COLUMNS.get(door, set()), door
+
+
 @pytest.mark.filterwarnings("ignore:.*points belong to one person|Nearly everything:geoveil.errors.GeoveilWarning")
-@pytest.mark.parametrize("case", [case for case in CASES if "together" not in CASES[case]])
-def test_written_points_are_alike(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(pytest.param(how, id=case) for case, how in CASES.items() if "together" not in how),
+        *(pytest.param(how, id=f"{case}, two places") for case, how in PAIR_CASES.items() if "together" not in how),
+    ],
+)
+def test_written_points_are_alike(case: dict[str, Any], tmp_path: Path) -> None:
     """A table and a file of the same rows are written with the same noise, certificate and charge, or are refused."""
     found = {}
     for door in ("pandas", "csv", "parquet"):
-        asked = {**CASES[case], "to": tmp_path / door / "out.csv"}
+        asked = {**case, "to": tmp_path / door / "out.csv"}
         found[door] = ask("points", asked, door, tmp_path / door)
         if "refused" not in found[door]:
             loaded = gv.load(asked["to"])

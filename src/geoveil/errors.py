@@ -253,16 +253,24 @@ class BudgetExceeded(BudgetError):
         The budget that was asked for, and the budget that is left.
     subject : str
         The name of the account, if it has one.
+    accounts : int
+        The number of accounts, if none of several has enough; the budgets are those of the one that is nearest to it.
     """
 
-    def __init__(self, requested: Decimal, remaining: Decimal, subject: str = "") -> None:
+    def __init__(self, requested: Decimal, remaining: Decimal, subject: str = "", accounts: int = 1) -> None:
         super().__init__(remedy="Give a smaller budget.", charged="nothing")
-        self.args = (requested, remaining, subject)
+        self.args = (requested, remaining, subject, accounts)
+        self.accounts = accounts
         self.requested = requested
         self.remaining = remaining
         self.subject = subject
 
     def _problem(self, naming: Naming) -> str:
+        if self.accounts > 1:
+            return (
+                f"None of the accounts of {self.accounts:,} persons has enough budget: {self.requested} was asked "
+                f"for, and {self.remaining or 0} is left of the largest."
+            )
         account = f" of {self.subject}" if self.subject else ""
         return f"The budget{account} does not suffice: {self.requested} was asked for, {self.remaining or 0} is left."
 

@@ -28,6 +28,16 @@ class Naming:
         """Name an argument that was given."""
         return name
 
+    def mention_list(self, name: str, values: Sequence[str]) -> str:
+        """Name an argument that could be given as a list.
+
+        Examples
+        --------
+        >>> PYTHON.mention_list("times", ["start", "end"])
+        "times=['start', 'end']"
+        """
+        return f"{name}={[*values]}"
+
     def mention(self, name: str, value: str = "") -> str:
         """Name an argument that could be given, with or without a value, or a function that could be called.
 
@@ -128,10 +138,12 @@ class Mention:
     --------
     >>> str(Message("Give {column}.", column=Mention("lat", "pickup {lat}")))
     'Give lat="pickup {lat}".'
+    >>> str(Message("Give {columns}.", columns=Mention("times", ("start", "end"))))
+    "Give times=['start', 'end']."
     """
 
     name: str
-    value: str
+    value: str | tuple[str, ...]
 
 
 #: A text that is the same for every reader, or a message.
@@ -157,7 +169,9 @@ class _Formatter(Formatter):
         if isinstance(value, _Name):
             return self._naming.mention(value, format_spec)
         if isinstance(value, Mention):
-            return self._naming.mention(value.name, value.value)
+            several = isinstance(value.value, tuple)
+            naming = self._naming
+            return (naming.mention_list if several else naming.mention)(value.name, value.value)  # type: ignore[arg-type]
         if isinstance(value, Message):
             return value.worded(self._naming)
         return format(value, format_spec)

@@ -20,7 +20,7 @@ from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
 from geoveil.answering.pipeline import Inquiry
 from geoveil.budget import price_of
-from geoveil.errors import InvalidData, InvalidParameter, Message
+from geoveil.errors import InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo import Area
 from geoveil.geo.forms import Floats
@@ -384,9 +384,6 @@ class FlowsQuestion(CrowdQuestion[Flows]):
     name: str = field(init=False, default="flows")
 
     def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
-        if source.ends != 2:
-            remedy = Message("Give columns of an origin and a destination, or name the trips with {trip}.")
-            raise InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
         regions = None
         if self.grid is not None:
             rows, columns = self.grid.shape

@@ -8,7 +8,7 @@ import numpy as np
 
 from geoveil._types import Labels, RegionsLike
 from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion, Shapes
-from geoveil.answering.crowd_sources import MemoryCrowd
+from geoveil.answering.crowd_sources import MemoryCrowd, check_trips
 from geoveil.answering.intake import Intake, people_of
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.geo import Form, Plane
@@ -20,7 +20,7 @@ from geoveil.release.as_layers import boxes_of
 if TYPE_CHECKING:
     import geopandas
 
-__all__ = ["counts", "flows", "grid_of", "heatmap", "no_trips", "trips_of"]
+__all__ = ["counts", "flows", "grid_of", "heatmap", "trips_of", "two_statements"]
 
 
 def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
@@ -121,6 +121,8 @@ def trips_of(data: Intake, metric: Metric, trip: Labels | Form) -> MemoryCrowd:
         The destinations, in the order of the origins; or the trip of each point.
     """
     form = data.form
+    if trip is not None and (len(form.pairs) > 1 or len(getattr(trip, "pairs", ())) > 1):
+        raise two_statements(trip if isinstance(trip, str) else type(trip).__name__)
     if isinstance(trip, Form):
         kept = form.selection.rows is None and trip.selection.rows is None
         if len(trip.coords) != len(form.coords) or not kept:
@@ -133,16 +135,15 @@ def trips_of(data: Intake, metric: Metric, trip: Labels | Form) -> MemoryCrowd:
     if trip is not None:
         first, last = _ends_of_trips(data, trip)
         return MemoryCrowd(data, metric, first, form.coords[last], last)
-    if len(form.pairs) != 2:
-        raise no_trips()
+    check_trips(max(len(form.pairs), 1))
     starts = np.arange(0, len(form.coords), 2)
     return MemoryCrowd(data, metric, starts, form.coords[starts + 1], starts + 1)
 
 
-def no_trips() -> InvalidData:
-    """Return the error of rows that have one place each, for a question about trips."""
-    remedy = Message("Name the trips or give the destinations with {trip}, or columns of an origin and a destination.")
-    return InvalidData("x", "one place in each row", "trips: an origin and a destination each", remedy)
+def two_statements(trip: object) -> InvalidParameter:
+    """Return the error of trips that are named although each row is one already."""
+    remedy = "Leave it out; or name the columns of one place alone, whose points then make trips."
+    return InvalidParameter("trip", trip, "left out where each row has both ends of a trip", remedy)
 
 
 def _ends_of_trips(data: Intake, trip: Labels) -> tuple[Index, Index]:

@@ -16,6 +16,7 @@ from geoveil._types import Progress
 from geoveil.answering.counted_rows import CountedRows
 from geoveil.answering.intake import Intake, doubles_rounding
 from geoveil.answering.point_facts import PointFacts
+from geoveil.errors import InvalidData, Message
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane
@@ -23,7 +24,7 @@ from geoveil.geo.seconds import stated_names
 from geoveil.noise import Reals
 from geoveil.privacy import Metric, dist_1
 
-__all__ = ["CrowdAdder", "CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd", "items_of_rows"]
+__all__ = ["CrowdAdder", "CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd", "check_trips", "items_of_rows"]
 
 #: The type of sums.
 S = TypeVar("S")
@@ -138,6 +139,14 @@ def items_of_rows(
     return CrowdBatch(places, sizes, None if times is None else times[first])
 
 
+def check_trips(places: int) -> None:
+    """Refuse rows that do not have two places each, for a question about trips."""
+    if places != 2:
+        found = "one place in each row" if places == 1 else f"{places} places in each row"
+        remedy = Message("Give the columns of an origin and a destination, or name the trips with {trip}.")
+        raise InvalidData("x", found, "trips: an origin and a destination each", remedy)
+
+
 @dataclass(frozen=True)
 class MemoryCrowd(CrowdSource):
     """Items in memory."""
@@ -229,10 +238,14 @@ class FileCrowd(CrowdSource):
     #: Whether the items are rows with an origin and a destination, rather than points.
     trips: bool = False
 
+    def __post_init__(self) -> None:
+        if self.trips:
+            check_trips(self.rows.rules.file.points_in_a_row)
+
     @property
     def ends(self) -> int:  # type: ignore[override]
         """The number of places of an item: the origin and the destination of a trip are two points of a row."""
-        return 2 if self.trips and self.rows.rules.file.points_in_a_row == 2 else 1
+        return 2 if self.trips else 1
 
     @property
     def n(self) -> int:

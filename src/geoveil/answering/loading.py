@@ -20,12 +20,15 @@ from geoveil.certificates import read_certificate
 from geoveil.errors import InvalidFile
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
+from geoveil.geo.entering import form_of
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
+from geoveil.geo.formats.location_columns import CoordinatePairs
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.formats.side_files import side_files
-from geoveil.geo.geometries import Index, vertices
+from geoveil.geo.geometries import Index
+from geoveil.geo.row_locations import Pairs
 from geoveil.geo.row_selection import NONE
 from geoveil.geo.seconds import joined_times, part_of_times, time_column
 from geoveil.geo.texts import numbers
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     import geopandas
     import pandas as pd
 
-__all__ = ["LoadedRelease", "frame_of", "load"]
+__all__ = ["LoadedRelease", "frame_of", "load", "rows_of"]
 
 #: The options with which a file is read, as certificates state them.
 READING = {"crs", "lat", "lon", "geometry", "delimiter", "decimal", "encoding", "layer"}
@@ -91,7 +94,7 @@ def load(path: PathLike) -> Release:
     Returns
     -------
     Release
-        Its value is a GeoDataFrame.
+        Its value is a GeoDataFrame; of rows with several places each, a DataFrame with their columns.
 
     Examples
     --------
@@ -131,7 +134,7 @@ def load(path: PathLike) -> Release:
     opened = open_locations(path, **reading)
     if by is not None and by not in opened.columns:
         raise InvalidFile(str(beside), by, "a column of the released file", changed)
-    frame = frame_of(opened)
+    frame, pairs = rows_of(opened)
     for name in ("radius_95", guarantee.symbol):
         if name in frame and reading.get("decimal"):
             texts = pa.array(frame[name], pa.string())
@@ -139,7 +142,8 @@ def load(path: PathLike) -> Release:
     if guarantee.symbol in frame and (frame[guarantee.symbol] != float(guarantee.budget)).any():
         raise InvalidFile(str(beside), str(guarantee), f"the {guarantee.symbol} that the file states", changed)
     plane = Plane(opened.crs, area)
-    coords, rows = vertices(np.asarray(frame.geometry.array))
+    form = form_of(frame, plane, pairs)
+    coords, rows = form.coords.values, form.rows
     codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
     working = in_the_plane(guarantee, area)
     sizes = _unit_sizes(guarantee.metric, stated.times, frame, rows, codes, path)
@@ -153,8 +157,9 @@ def load(path: PathLike) -> Release:
         frame,
         answers=answers_without_values(queries),
         point_scales=queries.first.point_scales(sizes),
-        coords=plane.into(coords),
+        coords=coords,
         plane=plane,
+        pairs=pairs,
         person=None if persons is None else pd.Index(persons, name=by),
         file=opened,
         entry=entry,
@@ -172,11 +177,42 @@ def frame_of(
 ) -> geopandas.GeoDataFrame:
     """Return a file as a frame, in its own coordinate system or in a plane. With missing="keep" all rows remain."""
     import geopandas
+
+    columns, batches = _read(file, plane, outside, missing, where)
+    system = file.crs if plane is None else plane.area.crs
+    name = next(name for name in chain(["geometry", "place"], map("place_{}".format, count(2))) if name not in columns)
+    shapes = np.concatenate([batch.geometries for batch in batches])
+    places = geopandas.GeoSeries(shapes, crs=system, index=columns.index)
+    return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
+
+
+def rows_of(file: LocationFile, missing: Missing | Literal["keep"] = "refuse") -> tuple[pd.DataFrame, Pairs]:
+    """Return the rows of a file as a caller would have them in memory, and their columns of coordinates.
+
+    Several places of a row have columns of their own, which remain; other rows are those of `frame_of`.
+    """
+    located = file.located
+    if not isinstance(located, CoordinatePairs) or located.points == 1:
+        return frame_of(file, missing=missing), ()
+    columns, batches = _read(file, missing=missing)
+    numbers = np.concatenate([batch.places for batch in batches]).T
+    columns = columns.assign(**dict(zip(located.names, numbers, strict=True)))
+    return columns[[name for name in file.order if name in columns]], located.pairs
+
+
+def _read(
+    file: LocationFile,
+    plane: Plane | None = None,
+    outside: Outside = "refuse",
+    missing: Missing | Literal["keep"] = "refuse",
+    where: str | None = None,
+) -> tuple[pd.DataFrame, list[Batch]]:
+    """Read a file into memory: the columns besides the locations, and the batches with the locations."""
     import pandas as pd
     import pyarrow as pa
 
     safe = [name for name in file.columns if name not in file.unsafe]
-    tables, geometries, rows, removed = [], [], [], NONE
+    tables, batches, rows, removed = [], [], [], NONE
     chosen = file.row_filter(where)
     for batch in file.batches(safe):
         if missing != "keep":
@@ -186,7 +222,7 @@ def frame_of(
             batch = batch.moved(plane.enter(batch.coords, outside, batch.name_of_point).values)
         tables.append(batch.columns)
         rows.append(batch.first + (np.arange(len(batch)) if batch.numbers is None else batch.numbers))
-        geometries.append(batch.geometries)
+        batches.append(batch)
     if not sum(map(len, rows)):
         raise no_locations(file, removed)
     gaps = missing == "drop" or outside == "drop" or chosen is not None
@@ -198,10 +234,7 @@ def frame_of(
     for name in file.times:
         if columns[name].dtype.kind not in "mM":
             columns[name] = _datetimes(columns[name])
-    system = file.crs if plane is None else plane.area.crs
-    name = next(name for name in chain(["geometry", "place"], map("place_{}".format, count(2))) if name not in columns)
-    places = geopandas.GeoSeries(np.concatenate(geometries), crs=system, index=columns.index)
-    return geopandas.GeoDataFrame(columns.assign(**{name: places}), geometry=name, crs=system)
+    return columns, batches
 
 
 def _datetimes(texts: pd.Series) -> pd.Series:
@@ -217,7 +250,7 @@ def _datetimes(texts: pd.Series) -> pd.Series:
 
 
 def _unit_sizes(
-    metric: Metric, times: tuple[str, ...] | None, frame: geopandas.GeoDataFrame, rows: Index, codes: Index, path: Path
+    metric: Metric, times: tuple[str, ...] | None, frame: pd.DataFrame, rows: Index, codes: Index, path: Path
 ) -> Index | None:
     """Return the number of points in the largest unit of each released point, from the times in the file."""
     if not metric.of_unit:

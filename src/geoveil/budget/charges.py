@@ -336,7 +336,7 @@ def _is_stored(transaction: Transaction, number: int, stored: int, content: str)
 
 def _charge(transaction: Transaction, journal: Journal, request: _Request) -> Charge:
     """Charge every subject or none; if the request skips, charge those with enough budget."""
-    amounts, spent, skipped = {}, {}, []
+    amounts, spent, skipped, short = {}, {}, [], list[tuple[Decimal, Decimal, Decimal]]()
     prices: dict[tuple[str, str], Decimal] = {}
     for name in request.names:
         account = journal.accounts.get(name)
@@ -352,10 +352,13 @@ def _charge(transaction: Transaction, journal: Journal, request: _Request) -> Ch
             amounts[name], spent[name] = asked, after
         elif request.skip and len(request.names) > 1:
             skipped.append(name)
+            short.append((account.remaining / asked, asked, account.remaining))
         else:
             raise BudgetExceeded(asked, account.remaining, name)
     if not amounts:
-        raise BudgetExceeded(asked, journal.accounts[name].remaining, name)
+        # Accounts may have budgets of several kinds, so what they have left is compared with what each would pay.
+        _, asked, left = max(short)
+        raise BudgetExceeded(asked, left, accounts=len(short))
     texts = {amount: written(amount) for amount in prices.values()}
     entry = journal.add(
         "charge",

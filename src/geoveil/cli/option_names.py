@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from geoveil.messages import Naming
 from geoveil.settings import SETTINGS
@@ -50,6 +51,16 @@ class _Options(Naming):
         ('--write-off', '--at', 'row 3')
         """
         return _WORDS.get(name) or (SETTINGS[name].option if name in SETTINGS else name)
+
+    def mention_list(self, name: str, values: Sequence[str]) -> str:
+        """Name an option that could be given several times.
+
+        Examples
+        --------
+        >>> OPTIONS.mention_list("times", ["start", "end of trip"])
+        "--time start --time 'end of trip'"
+        """
+        return " ".join(self.mention(name, value) for value in values)
 
     def mention(self, name: str, value: str = "") -> str:
         """Name an option that could be given, with or without a value, or the command-line equivalent of a function.

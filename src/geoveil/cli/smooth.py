@@ -12,7 +12,7 @@ from geoveil.cli.command import command
 from geoveil.cli.file_arguments import Target, distinct, target
 from geoveil.cli.options import Output, free
 from geoveil.cli.presentation import describe, drawable, plain_report
-from geoveil.requests.file_request import smoothing_times
+from geoveil.requests.file_request import one_or_several, smoothing_times
 from geoveil.settings import MOTIONS
 from geoveil.words import counted
 
@@ -28,9 +28,14 @@ RELEASED = click.Path(readable=False)
 @click.argument("released", type=RELEASED)
 @target
 @click.option("--motion", type=click.Choice(MOTIONS), help="How people move, from public knowledge. [required]")
-@click.option("--time", metavar="COLUMN", help="The column of times, if its name is not recognised.")
+@click.option(
+    "--time",
+    metavar="COLUMN",
+    multiple=True,
+    help="The column of times, if its name is not recognised; one for each place of a row, in their order.",
+)
 @free
-def smooth(released: str, target: Target, motion: str | None, time: str | None, output: Output) -> None:
+def smooth(released: str, target: Target, motion: str | None, time: tuple[str, ...], output: Output) -> None:
     """Remove noise from released trajectories, at no privacy cost.
 
     It uses that people move continuously, and looks at nothing private. RELEASED is a file that 'geoveil points'
@@ -52,7 +57,7 @@ def smooth(released: str, target: Target, motion: str | None, time: str | None, 
     drawable(output)
     with terminal.waiting("Smoothing"):
         noisy = as_released(released)
-        release = noisy.smooth(motion, times=smoothing_times(noisy.file, time))
+        release = noisy.smooth(motion, times=one_or_several(smoothing_times(noisy.file, time)))
     with target.opened(kind) as (path, overwrite):
         release.to_file(path, sign=target.key, overwrite=overwrite)
     plain_report(output, f"{Path(released).name}, smoothed", release)

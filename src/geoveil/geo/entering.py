@@ -177,22 +177,17 @@ def _recognised(table: Table) -> tuple[Pairs, bool]:
 def _named(table: Table, lat: CoordinateColumns, lon: CoordinateColumns) -> tuple[Pairs, bool]:
     """Return the columns of coordinates that the caller names, which are degrees without a coordinate system."""
     lats, lons = _names(table, "lat", lat), _names(table, "lon", lon)
-    named = [*lats, *lons]
-    if len(lats) != len(lons) or len(set(named)) < len(named):
-        allowed = f"as many columns as lat={lats!r} has, each named once"
-        raise InvalidParameter("lon", lons, allowed, "They belong together in their order.")
-    return tuple(zip(lons, lats, strict=True)), True
+    return table.recognised(table.names).named_pairs(lats, lons), True
 
 
 def _names(table: Table, argument: str, given: Any) -> list[Hashable]:
     """Return the names of columns that the caller gives, as one name or a list."""
     several = isinstance(given, list | tuple) and given not in table.names
-    names = list(given) if several else [given]
-    for name in names or [None]:
+    names = list(given) if several else [] if given is None else [given]
+    for name in names:
         if name not in table.names:
-            other = "lon" if argument == "lat" else "lat"
-            remedy = Message("Name both {lat} and {lon}.") if name is None else f"Is it the name of {other}?"
-            raise InvalidParameter(argument, name, f"a column of the data, one of {table.names}", remedy)
+            allowed = f"a column of the data, one of {table.names}"
+            raise InvalidParameter(argument, name, allowed, "Check its name.")
     return names
 
 

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from geoveil.errors import InvalidParameter, Message
 from geoveil.geo.columns import tells_places, words
 from geoveil.geo.seconds import EPOCH, EPOCH_UNITS
 
@@ -63,6 +64,29 @@ class Recognised:
     persons: tuple[Any, ...] = ()
     candidates: tuple[Pair, ...] = ()
     geometries: dict[Any, Encoding] = field(default_factory=dict)
+
+    def named_pairs(self, lat: Sequence[Any], lon: Sequence[Any]) -> tuple[Pair, ...]:
+        """Return the pairs of columns that a caller names, one for each place of a row.
+
+        If only one column of a pair is named, the column that is recognised as its partner is taken.
+
+        Examples
+        --------
+        >>> rows = {"o_lat": [40.7], "o_lon": [-73.9], "d_lat": [40.8], "d_lon": [-73.8]}
+        >>> recognise(rows).named_pairs(["d_lat"], [])
+        (('d_lon', 'd_lat'),)
+        """
+        x_of, y_of = {y: x for x, y in self.candidates}, dict(self.candidates)
+        if not lat and all(name in y_of for name in lon):
+            lat = [y_of[name] for name in lon]
+        if not lon and all(name in x_of for name in lat):
+            lon = [x_of[name] for name in lat]
+        fewer, given, more = ("lat", lat, lon) if len(lat) < len(lon) else ("lon", lon, lat)
+        if not lat or len(lat) != len(lon) or len({*lat, *lon}) < 2 * len(lat):
+            allowed = f"as many columns as the {len(more)} of the other coordinate, {[*more]}, each named once"
+            remedy = Message("Give {lat} and {lon} together, with the places of a row in the same order in both.")
+            raise InvalidParameter(fewer, [*given] or None, allowed, remedy)
+        return tuple(zip(lon, lat, strict=True))
 
 
 def recognise(

@@ -98,7 +98,7 @@ class RowForm(Form):
         import pandas as pd
 
         if isinstance(values, pd.Series) and index is not None:
-            if not values.index.equals(index):
+            if not values.index.equals(index) and not _numbers_of_rows(index, values.index):
                 remedy = f"Use {argument}.reindex(x.index), or {argument}.to_numpy() if the rows already correspond."
                 raise InvalidParameter(argument, "a Series with another index", "indexed like the table", remedy)
             values = values.reset_index(drop=True)
@@ -249,6 +249,14 @@ class TableForm(RowForm):
         wanted = set(kept)
         names = [name for name in self._table.names if name in released or name in wanted]
         return self._table.built({name: released.get(name) for name in names})
+
+
+def _numbers_of_rows(rows: pd.Index, given: pd.Index) -> bool:
+    """Return whether both only number all rows: those of a file from 1, and those of a Series from 0."""
+    import pandas as pd
+
+    same = len(rows) == len(given)
+    return same and rows.name == "row" and rows.equals(pd.RangeIndex(1, len(rows) + 1)) and given.equals(rows - 1)
 
 
 def _check_labels(frame: pd.DataFrame, names: Iterable[Hashable]) -> None:

@@ -12,7 +12,7 @@ from geoveil._types import Progress
 from geoveil.answering.counted_rows import CountedRows, count_rows
 from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.crowd_sources import FileCrowd
-from geoveil.answering.loading import frame_of
+from geoveil.answering.loading import frame_of, rows_of
 from geoveil.answering.preparation import (
     PreparedFile,
     check_columns,
@@ -63,11 +63,14 @@ class FileRows(Rows):
         # A file without a usable plane is refused in words about the file.
         self._plane  # noqa: B018
         # Rows without a location are kept: they are treated, and counted, with the others.
-        frame = frame_of(self._file, missing="keep")
+        frame, pairs = rows_of(self._file, missing="keep")
         # People count the rows of a file from one.
         frame.index = (frame.index + 1).rename("row")
-        file = self._path.name
-        return MemoryRows(frame, Reading(), self._settings, lambda row: f"{file}, row {row + 1}")
+        file, reading = self._path.name, Reading()
+        if pairs:
+            lon, lat = ([*names] for names in zip(*pairs, strict=True))
+            reading = Reading(lat, lon, self._file.crs)
+        return MemoryRows(frame, reading, self._settings, lambda row: f"{file}, row {row + 1}")
 
     def labels(self) -> Iterable[object] | None:
         # The budget does not matter for counting persons.

@@ -138,10 +138,16 @@ class TypicalPerson:
 
     @classmethod
     def of(cls, rows: CountedRows) -> TypicalPerson | None:
-        """Return the typical person of a file whose times were read; None if that person has one point."""
+        """Return the typical person of a file that was counted; None if that person has one point.
+
+        If no times were read, nothing is known about lengths of time.
+        """
         sizes, timed = rows.people.sizes, rows.counted.timed
-        assert timed is not None
         typical = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
+        if timed is None:
+            n = int(sizes[typical])
+            whole = {name: n if name == "inf" else 1 for name in COMPARED if as_metric(name).stretch is None}
+            return None if n < 2 else cls(n, len(sizes) == 1, whole, "", n, {}, rows.plane.area)
         mine = timed.facts.chosen(timed.points & (timed.facts.persons == typical))
         n = len(mine)
         if n < 2:
@@ -224,16 +230,15 @@ class CheckedFile:
     def _rehearse(self, file: LocationFile) -> CountedRows:
         """Run a release up to its charge, and read the times of points if possible."""
         timed = self.settings.times or len(file.time_columns) == file.points_in_a_row
+        try:
+            inquiry = self.settings.rehearse(file, self.guarantee, timed=bool(timed))
+        except GeoveilError:
+            # The release itself may need no times.
+            inquiry = self.settings.rehearse(file, self.guarantee)
         # If the file seems to have several persons and none are named, the points of each person cannot be counted.
-        if timed and (self.settings.person is not None or not file.recognised.persons):
-            try:
-                inquiry = self.settings.rehearse(file, self.guarantee, timed=True)
-            except GeoveilError:
-                # The release itself may need no times.
-                return self.settings.rehearse(file, self.guarantee)
+        if self.settings.person is not None or not file.recognised.persons:
             self.typical = TypicalPerson.of(inquiry)
-            return inquiry
-        return self.settings.rehearse(file, self.guarantee)
+        return inquiry
 
 
 def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSettings) -> Iterator[Finding]:

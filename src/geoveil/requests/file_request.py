@@ -18,6 +18,7 @@ from geoveil.settings import SETTINGS
 if TYPE_CHECKING:
     import geopandas
     import numpy as np
+    import pandas as pd
 
     from geoveil import Ledger, Locations, Release, SigningKey
     from geoveil._types import Method, Missing, Outside, Progress
@@ -78,7 +79,7 @@ class FileSettings:
 
     def locations(
         self,
-        source: Path | geopandas.GeoDataFrame,
+        source: Path | pd.DataFrame,
         *,
         sign: SigningKey | None = None,
         progress: Progress | None = None,
@@ -220,9 +221,9 @@ class FileRequest:
         return self.file.points_in_a_row == 2
 
     @property
-    def time(self) -> str:
-        """The column of times, for smoothing."""
-        return smoothing_times(self.file, next(iter(as_tuple(self.settings.times)), None))
+    def times(self) -> tuple[str, ...]:
+        """The columns of times, for smoothing: one for each place of a row."""
+        return smoothing_times(self.file, as_tuple(self.settings.times))
 
     @cached_property
     def regions(self) -> geopandas.GeoSeries:
@@ -251,6 +252,10 @@ class FileRequest:
         _ = self.guarantee
         if self.options.regions is not None or self.question == "counts":
             _ = self.regions
+        if self.question == "flows" and self.options.trip is not None and self.file.points_in_a_row > 1:
+            from geoveil.answering.crowd_requests import two_statements
+
+            raise two_statements(self.options.trip)
         if self.question == "flows" and self.options.trip is None and not self.trips:
             problem = "Flows need to know which points are one trip."
             remedy = Message("Choose {trip}, or a file whose rows have both ends of a trip.")
@@ -259,7 +264,7 @@ class FileRequest:
             if self.guarantee.symbol != "rho":
                 problem = "Tracks that are released under ε cannot be smoothed."
                 raise GeoveilError(problem, Message("Choose {hide} or {rho}, or no smoothing."))
-            _ = self.time
+            _ = self.times
 
     def earlier(self) -> Message | None:
         """Return a warning that earlier releases of the file add up with this one; a ledger keeps account itself."""
@@ -303,7 +308,7 @@ class FileRequest:
             # A file that could not be written is refused before anything is charged.
             check_target(target, overwrite=overwrite)
         if self.options.motion is not None:
-            check_times(self.file, self.time)
+            check_times(self.file, self.times, self.settings.where)
         locations = self.settings.locations(
             self.path, sign=self.key if self.options.motion is None else None, progress=progress, confirm=confirm
         )
@@ -345,7 +350,7 @@ class FileRequest:
             )
             if motion is None:
                 return release
-            tracks = load(first).smooth(motion, times=self.time)
+            tracks = load(first).smooth(motion, times=one_or_several(self.times))
             tracks.to_file(target, sign=self.key, overwrite=overwrite)
             return replace(tracks, removed=release.removed)
 
@@ -361,7 +366,6 @@ class FileRequest:
     def ask(
         self,
         locations: Locations,
-        destinations: Locations | None = None,
         to: Path | None = None,
         overwrite: bool = False,
     ) -> Release:
@@ -391,8 +395,7 @@ class FileRequest:
             return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting, **written)
         assert self.question == "flows"
         between = self.regions if its.cell is None else its.cell
-        trip = its.trip if destinations is None else destinations
-        return locations.flows(between, rho=rho, epsilon=epsilon, trip=trip, **counting, **written)
+        return locations.flows(between, rho=rho, epsilon=epsilon, trip=its.trip, **counting, **written)
 
     @property
     def _place(self) -> geopandas.GeoSeries:
@@ -518,7 +521,9 @@ class FileRequest:
         asked = "session" if account else "trips"
         lines += _call(f"release = {asked}.{self.question}", unnamed, own | budget | {"to": repr(first)})
         if motion is not None:
-            lines += _call(f"release = gv.load({first!r}).smooth", [motion], {"times": repr(self.time)})
+            lines += _call(
+                f"release = gv.load({first!r}).smooth", [motion], {"times": repr(one_or_several(self.times))}
+            )
             lines += _call("release.to_file", [repr(target)], self._signed)
         return lines
 
@@ -591,25 +596,48 @@ def combined(releases: Sequence[Release], guarantee: Guarantee) -> tuple[Release
     return whole, {"query": "center, radius and bounds", "mechanism": mechanisms}, tuple(remarks)
 
 
-def smoothing_times(file: LocationFile, given: str | None) -> str:
-    """Return the column of times for smoothing: the one that is given, or the first that is recognised."""
-    from geoveil.geo.seconds import time_column
+def smoothing_times(file: LocationFile, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of times for smoothing: those that are given, or that are recognised.
 
-    chosen = next(iter(file.time_columns), None) if given is None else time_column(given, file.columns)
-    if chosen is None or chosen not in file.columns:
-        allowed = f"a column of times, one of {list(file.columns)}"
-        raise InvalidParameter("times", chosen, allowed, "Smoothing needs the time of each point.")
-    return chosen
+    There is one for each place of a row. If a row has one place, the first column that is recognised is taken; if its
+    places are the points of a line, there may be one for each of these.
+    """
+    from geoveil.geo.point_times import chosen_time_columns
+
+    each, known = file.points_in_a_row, file.time_columns
+    if each == 1:
+        each, known = max(each, len(given)), known[:1]
+    return chosen_time_columns([*given] or None, known, [*file.columns], each, file.path.name, apart=True)
 
 
-def check_times(file: LocationFile, column: str) -> None:
-    """Refuse times that cannot be read, before anything is charged; times are public."""
-    import pyarrow as pa
+def check_times(file: LocationFile, columns: Sequence[str], where: str | None = None) -> None:
+    """Refuse times that cannot be read or by which places cannot be smoothed, before anything is charged.
 
+    Times are public.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from geoveil.geo.point_times import check_apart, in_rows
     from geoveil.geo.seconds import seconds_of
 
-    times = pa.concat_tables(batch.columns for batch in file.batches([column])).to_pandas(ignore_metadata=True)
-    seconds_of(times[column], column)
+    chosen, before, rows, times = file.row_filter(where), 0, [], []
+    for batch in file.batches([*dict.fromkeys([*columns, *(() if chosen is None else chosen.columns)])]):
+        there, _ = batch.selected(None, where=chosen, missing="drop", outside="refuse")
+        rows.append(there.rows + before)
+        times.append(there.columns.select([*dict.fromkeys(columns)]).to_pandas(ignore_metadata=True))
+        before += len(there)
+    frame, points = pd.concat(times, ignore_index=True), np.concatenate(rows)
+    seconds = seconds_of(in_rows([frame[name] for name in columns], columns), ", ".join(columns))
+    if len(columns) > 1 and (np.bincount(points) != len(columns)).any():
+        allowed = "one column of times, or one for each point of a row where all rows have as many"
+        raise InvalidParameter("times", [*columns], allowed, "Name one column.")
+    check_apart(points, seconds if len(columns) > 1 else seconds[points])
+
+
+def one_or_several(columns: tuple[str, ...]) -> str | list[str]:
+    """Return names of columns as an argument: one as a text."""
+    return columns[0] if len(columns) == 1 else [*columns]
 
 
 def as_tuple(columns: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ import shapely
 
 import geoveil as gv
 from geoveil._types import Progress
+from geoveil.geo.formats.location_columns import CoordinatePairs
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
 from geoveil.requests.city import generator
-from geoveil.requests.file_request import FileRequest, ReadingOptions, ask_summary
+from geoveil.requests.file_request import FileRequest, ReadingOptions, ask_summary, one_or_several
 from geoveil.requests.made_up import MadeUp, make_up
 from geoveil.requests.opened_data import OpenedData, tracks
 from geoveil.wording import error_line
@@ -79,19 +80,21 @@ def _errors(release: gv.Release) -> list[tuple[str, str]]:
 
 def _answers(request: FileRequest, made_up: MadeUp, progress: Progress) -> list[gv.Release]:
     """Ask the question about the made-up data, with noise from a seeded generator."""
-    frame, rng, destinations = made_up.frame, generator(), None
+    frame, located, reading = made_up.frame, request.file.located, ReadingOptions()
+    if isinstance(located, CoordinatePairs) and located.points > 1:
+        # As in the file, the places of a row have columns of their own.
+        numbers = shapely.get_coordinates(frame.geometry.array).reshape(len(frame), -1)
+        lon, lat = ([*names] for names in zip(*located.pairs, strict=True))
+        reading = ReadingOptions(crs=frame.crs.to_string(), lat=lat, lon=lon)
+        frame = frame.drop(columns=frame.geometry.name).assign(**dict(zip(located.names, numbers.T, strict=True)))
     # Made-up rows are whole: nothing is read from a file, left out or renamed.
-    settings = replace(request.settings, missing="refuse", where=None, pseudonyms=False, reading=ReadingOptions())
-    if request.question == "flows" and request.options.trip is None:
-        origins, ends = (shapely.get_point(frame.geometry.array, end) for end in (0, 1))
-        destinations = settings.locations(frame.set_geometry(ends, crs=frame.crs), progress=progress, rng=rng)
-        frame = frame.set_geometry(origins, crs=frame.crs)
-    locations = settings.locations(frame, progress=progress, rng=rng)
+    settings = replace(request.settings, missing="refuse", where=None, pseudonyms=False, reading=reading)
+    locations = settings.locations(frame, progress=progress, rng=generator())
     if request.question == "summary":
         return ask_summary(locations, request.guarantee)
-    release = request.ask(locations, destinations)
+    release = request.ask(locations)
     motion = request.options.motion
-    return [release if motion is None else release.smooth(motion, times=request.time)]
+    return [release if motion is None else release.smooth(motion, times=one_or_several(request.times))]
 
 
 def _made_up_layers(request: FileRequest, made_up: MadeUp) -> tuple[Layer, ...]:

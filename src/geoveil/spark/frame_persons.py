@@ -65,9 +65,9 @@ class Asking:
     make: Callable[[Intake], Question]
     #: The arguments with which locations are converted to metres.
     entering: Mapping[str, Any]
-    #: The column of persons, and that of times where the question needs them.
+    #: The column of persons, and those of times where the question needs them.
     person: str
-    times: str | None
+    times: str | list[str] | None
     #: The column by whose values rows are named in answers.
     label: str | None
     #: The column of geometries, as WKB, where there are no columns of coordinates.

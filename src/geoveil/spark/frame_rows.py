@@ -108,6 +108,11 @@ class FrameRows(CountedRows):
         return self.in_order or self.timed
 
     @property
+    def _time_names(self) -> list[str]:
+        """The names of the columns of times in microseconds: one, or one for each place of a row."""
+        return [TIME, *(f"{TIME}_{place}" for place in range(1, len(self.rules.times)))]
+
+    @property
     def _parts(self) -> ParquetParts | None:
         """The files that workers read directly; None if rows must be sorted or joined with many persons."""
         few = not self.counted.tasks or len(self.people.persons) <= _BROADCAST
@@ -119,7 +124,8 @@ class FrameRows(CountedRows):
             return self._parts.frame(self.frame.sparkSession)
         chosen = [column(name) for name in dict.fromkeys([*names, *self.file.located.names])]
         if self._has_time:
-            chosen.append(time_of(self.frame, self.rules.times[0])[0].alias(TIME))
+            named = zip(self._time_names, self.rules.times, strict=True)
+            chosen += [time_of(self.frame, name)[0].alias(alias) for alias, name in named]
         return self.frame.select(*chosen)
 
     def _sorted(self, rows: DataFrame) -> DataFrame:
@@ -141,7 +147,7 @@ class FrameRows(CountedRows):
 
     def reader(self, names: Sequence[str], persons: Broadcast[PersonTable] | None = None) -> TaskRows:
         """Return how tasks read rows with these columns."""
-        columns = [*names, *([TIME] if self._has_time else [])]
+        columns = [*names, *(self._time_names if self._has_time else [])]
         return TaskRows(self.rules, columns, self.in_order, persons, self._parts)
 
     def span(self, *, each: int = 1) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from geoveil.answering import requests
 from geoveil.answering.crowd import CrowdInquiry
+from geoveil.answering.crowd_requests import two_statements
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.preparation import check_columns, concerns_of_rows, for_release, plane_of_file, rules_of
 from geoveil.answering.row_rules import RowRules
@@ -143,7 +144,7 @@ class SparkRows(Rows):
                 **({} if shaped else {"crs": file.crs, **file.located.reading}),
             },
             person=settings.by or "",
-            times=rules.times[0] if timed else None,
+            times=(rules.times[0] if len(rules.times) == 1 else [*rules.times]) if timed else None,
             label=asked.label,
             geometry=file.located.names[0] if shaped else None,
             crs=file.crs,
@@ -162,8 +163,10 @@ class SparkRows(Rows):
 
     def crowd(self, make: MakeCrowdQuestion, asked: Asked, *, timed: bool, trips: Trips | None = None) -> CrowdRelease:
         if trips is not None and trips.of is not None:
+            if self._file.points_in_a_row > 1:
+                raise two_statements(str(trips.of))
             remedy = "Bring the origin and the destination of a trip into one row first."
-            raise InvalidParameter("trip", trips.of, "left out: each row has both ends", remedy)
+            raise InvalidParameter("trip", str(trips.of), "left out on Spark: each row has both ends", remedy)
         if asked.skips and asked.guarantee.metric.stretch is not None:
             unprotected = Message("Leave it out, or leave {protect} out.")
             raise InvalidParameter("short", "skip", "left out where lengths of time are protected", unprotected)

@@ -258,9 +258,9 @@ class TaskRows:
                 facts.ties += ties
                 less += RowCounts(thinned=int((~kept).sum()))
                 batch, runs, hashes, coded = batch.chosen(kept), runs[kept], hashes[kept], None
-            if TIME in self.columns:
+            for name in _time_names(self.columns):
                 # Units depend on times.
-                hashes = hashes ^ (_numbers(batch, TIME).view(np.uint64) * _MIX[2])
+                hashes = hashes * _MIX[1] ^ (_numbers(batch, name).view(np.uint64) * _MIX[2])
             facts.add(batch, hashes, less)
             if units is None:
                 yield self._rows(batch, None, facts, coded)
@@ -292,11 +292,18 @@ class TaskRows:
             if not there.all():
                 sizes = None if sizes is None else sizes[there[batch.rows]]
                 batch = batch.chosen(there)
-        times = _numbers(batch, TIME)[batch.rows] if TIME in names else None
+        each = [_numbers(batch, name) for name in _time_names(names)]
+        # One column has the time of all points of a row.
+        times = None if not each else each[0][batch.rows] if len(each) == 1 else np.column_stack(each).ravel()
         labels = batch.columns[LABEL].combine_chunks() if LABEL in names else coded
         facts.released += len(batch.coords)
         none = np.zeros(0, dtype=np.int64)
         return ReadRows(batch.coords, none, batch, none, NONE, sizes, times, labels)
+
+
+def _time_names(columns: Iterable[str]) -> list[str]:
+    """Return the columns that hold times in microseconds, in the order of the places of a row."""
+    return sorted((name for name in columns if name.startswith(TIME)), key=lambda name: (len(name), name))
 
 
 def _numbers(batch: Batch, name: str) -> Index:

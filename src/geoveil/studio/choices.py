@@ -126,14 +126,17 @@ class StudioRequest(FileRequest):
         return self.data.frame
 
     def check(self) -> None:
-        super().check()
-        by_time = self.choices.unit in ("1 day", "1 hour") or self.settings.thin or self.options.every
+        its = self.options
+        by_time = self.choices.unit in ("1 day", "1 hour") or self.settings.thin or its.every or its.motion
         if by_time and self.trips and (self.choices.times or len(self.data.times) != 2):
-            problem = "Days, hours, thinning and slices of time need the times of both ends of a trip."
-            remedy = "Choose everything of a person or each point in step 2, and no thinning or slices in step 4."
+            problem = "Days, hours, thinning, smoothing and slices of time need the times of both ends of a trip."
+            remedy = (
+                "Choose everything of a person or each point in step 2, and no slices, smoothing or thinning in 4."
+            )
             if len(self.data.times) == 2:
                 remedy = "Choose “As recognised” under “When?” in step 1."
             raise GeoveilError(problem, remedy)
+        super().check()
 
 
 def request_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -54,6 +55,16 @@ class _OnPage(Naming):
         ('the column of persons', 'row 3')
         """
         return _ARGUMENTS.get(name, name)
+
+    def mention_list(self, name: str, values: Sequence[str]) -> str:
+        """Name several values that could be chosen together.
+
+        Examples
+        --------
+        >>> ON_PAGE.mention_list("times", ["start", "end"])
+        'the column of times “start” and “end”'
+        """
+        return f"{self.argument(name)} " + " and ".join(f"“{value}”" for value in values)
 
     def mention(self, name: str, value: str = "") -> str:
         """Name a choice that could be made, with or without a value.

@@ -250,7 +250,9 @@ def _protection(project: Project) -> dict[str, object]:
     typical, choices = project.typical, project.choices
     checked = project.checking is not None and not project.checking.running
     decided = checked and choices.persons is not None and choices.area is not None
-    most = {} if typical is None else dict(zip(UNITS, (typical.largest[name] for name in COMPARED), strict=True))
+    most = {}
+    if typical is not None and {*COMPARED} <= {*typical.largest}:
+        most = dict(zip(UNITS, (typical.largest[name] for name in COMPARED), strict=True))
     return {"units": UNITS, "within": WITHIN, "most": most, "typical": typical, "decided": decided}
 
 

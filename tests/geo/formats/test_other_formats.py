@@ -422,7 +422,7 @@ def test_an_index_in_geoparquet_is_a_column(tmp_path: Path) -> None:
     path = tmp_path / "moving.parquet"
     frame.drop(columns="time").set_index(times).to_parquet(path)
     assert "t" in gv.Locations(path).frame().columns
-    check_times(open_locations(path), "t")
+    check_times(open_locations(path), ["t"])
     found = released(path, tmp_path / "out.parquet", person="user")
     assert found["t"].tolist() == times.tolist()
 

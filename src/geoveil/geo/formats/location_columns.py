@@ -335,7 +335,7 @@ def locate(
     if geometry is not None:
         return _given_geometry(path, sample, geometry, lat, lon, crs)
     if lat is not None or lon is not None:
-        return _coordinates(path, sample, _given_pairs(found, _listed(lat), _listed(lon)), crs)
+        return _coordinates(path, sample, found.named_pairs(_listed(lat), _listed(lon)), crs)
     if found.pairs:
         if crs is None and not found.degrees:
             raise _unknown_system(*found.pairs[0])
@@ -381,22 +381,6 @@ def _unknown_system(x: str, y: str, *, whole: bool = False) -> InvalidParameter:
 
 def _listed(names: str | Sequence[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else [*names]
-
-
-def _given_pairs(found: Recognised, lat: list[str], lon: list[str]) -> tuple[Pair, ...]:
-    """Return the pairs of columns that are named; if only one of a pair is named, its recognised partner is taken."""
-    x_of, y_of = {y: x for x, y in found.candidates}, dict(found.candidates)
-    if not lat and all(name in y_of for name in lon):
-        lat = [y_of[name] for name in lon]
-    if not lon and all(name in x_of for name in lat):
-        lon = [x_of[name] for name in lat]
-    if len(lat) != len(lon) or len(lat) > 2:
-        allowed = "one column for each of latitude and longitude, or two for an origin and a destination"
-        remedy = Message("Give {lat} and {lon} together.")
-        raise InvalidParameter("lat" if len(lat) < len(lon) else "lon", None, allowed, remedy)
-    if len({*lat, *lon}) < 2 * len(lat):
-        raise InvalidParameter("lon", lon[0], "a column other than lat", "Each column is named once.")
-    return tuple(zip(lon, lat, strict=True))
 
 
 def _given_geometry(
