@@ -347,11 +347,15 @@ def test_check_takes_the_budget_and_the_unit_of_the_release(run: Any, tmp_path: 
 
 
 def test_check_compares_no_units_without_times_or_persons(run: Any, tmp_path: Path) -> None:
-    """A file without times, one whose persons are not named, and single points have no smaller units."""
+    """Without times a day is not compared; if persons are not named, or have one point each, nothing is."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table.drop(columns="time").to_csv(tmp_path / "untimed.csv", index=False)
     table.drop_duplicates("user").to_csv(tmp_path / "single.csv", index=False)
-    assert "noise" not in json.loads(run("check", "untimed.csv", "--person", "user", *LOCAL, "--json").out)
+    untimed = json.loads(run("check", "untimed.csv", "--person", "user", *LOCAL, "--json").out)["noise"]
+    assert [*untimed["radius_95"]] == ["inf", "1"]
+    shown = run("check", "untimed.csv", "--person", "user", *LOCAL).out
+    assert "each point" in shown
+    assert "day" not in shown
     assert "noise" not in json.loads(run("check", "trips.csv", *LOCAL, "--json").out)
     assert "noise" not in json.loads(run("check", "single.csv", "--person", "user", *LOCAL, "--json").out)
     table.loc[3, "time"] = None

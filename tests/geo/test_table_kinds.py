@@ -189,8 +189,8 @@ def test_projected_columns_need_their_system(kind: str) -> None:
 
 @EVERY_KIND
 def test_wrong_names_are_told(kind: str) -> None:
-    """Names that are no columns, one of two, or lists of unequal length are refused."""
-    wrong: list[dict[str, Any]] = [{"lat": "la", "lon": "lon"}, {"lat": "lat"}, {"lon": []}]
+    """Names that are no columns, no names, or lists of unequal length are refused."""
+    wrong: list[dict[str, Any]] = [{"lat": "la", "lon": "lon"}, {"lat": "user"}, {"lon": []}]
     for more in (*wrong, {"lat": ["lat", "lat"], "lon": "lon"}):
         with pytest.raises(InvalidParameter, match=r"^(lat|lon) = "):
             ask("points", table(kind), **more)
@@ -226,7 +226,7 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
     release = ask("points", table(kind, **ends), person="user", **PAIRS)
     assert release.smooth("walking", times=["time", "end_time"]).n == 8
     for wrong in ("time", ["time", "end"], ["time"]):
-        with pytest.raises(InvalidParameter, match=r"^times = .* one for each point of a row"):
+        with pytest.raises(InvalidParameter, match=r"^times = .* one for each place of a row.*'time', 'end_time'\]\.$"):
             release.smooth("walking", times=wrong)
 
 
@@ -243,7 +243,7 @@ def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> No
     release.to_file(tmp_path / f"trips{end}")
     loaded = gv.load(tmp_path / f"trips{end}")
     assert (loaded.n, loaded.value["user"].tolist()) == (8, TRIPS["user"])
-    np.testing.assert_allclose(loaded.value.geometry.get_coordinates(), places.reshape(-1, 2), atol=1e-6)
+    np.testing.assert_allclose(loaded.to_frame().geometry.get_coordinates(), places.reshape(-1, 2), atol=1e-6)
     assert gv.verify(tmp_path / f"trips{end}").holds
     if end == ".csv":
         assert {*PAIRS["lat"], *PAIRS["lon"]} <= {*pd.read_csv(tmp_path / "trips.csv")}

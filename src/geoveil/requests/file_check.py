@@ -189,7 +189,7 @@ class CheckedFile:
     path: Path
     settings: FileSettings
     guarantee: Guarantee
-    #: The person with the median number of points, if the file has times; known after `findings`.
+    #: The person with the median number of points, if that is more than one; known after `findings`.
     typical: TypicalPerson | None = None
 
     def findings(self, frame: geopandas.GeoDataFrame | None = None) -> Iterator[Finding]:
