@@ -114,7 +114,8 @@ PAIRS: dict[str, Any] = {"pairs": True, "lat": ["lat", "to_lat"], "lon": ["lon",
 BOTH = ["when", "end_time"]
 REFUSED_PAIRS = (
     *("nothing is left", "ledger", "too little budget", "one column of times", "thinned by one column"),
-    *("three columns of times", "lists of two lengths", "one place twice"),
+    *("three columns of times", "lists of two lengths", "one place twice", "the only column of times"),
+    "coarse times of the second place",
 )
 #: The cases of such rows.
 PAIR_CASES: dict[str, dict[str, Any]] = {
@@ -129,6 +130,8 @@ PAIR_CASES: dict[str, dict[str, Any]] = {
     # What is refused.
     "one column of times": {**PAIRS, "person": "user", "protect": "1 day", "times": "when"},
     "thinned by one column": {**PAIRS, "person": "user", "thin": "6 hours", "times": "when"},
+    "the only column of times": {**PAIRS, "person": "user", "protect": "1 day", "ends": "unknown"},
+    "coarse times of the second place": {**PAIRS, "person": "user", "protect": "1 hour", "ends": "days"},
     "three columns of times": {**PAIRS, "protect": "1 day", "times": ["when", "end_time", "when"]},
     "lists of two lengths": {**PAIRS, "lon": ["lon"]},
     "one place twice": {**PAIRS, "lat": ["lat", "lat"]},
@@ -216,6 +219,11 @@ def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[st
     budget = {} if {"rho", "epsilon", "hide"} & {*case} else {"rho": 1e-3}
     how = {"rng": np.random.default_rng(5), "area": BAY, **budget, **ASKED[question], **case}
     frame, ledger = rows(gaps=how.pop("gaps", False), pairs=how.get("pairs", False)), None
+    if (ends := how.pop("ends", None)) == "days":
+        # As many distinct days as there are other times, so that most of all times are not whole days.
+        frame["end_time"] = pd.Timestamp("2026-05-01") + pd.to_timedelta(np.arange(60), unit="D")
+    elif ends == "unknown":
+        frame = frame.drop(columns="end_time")
     if how.pop("pairs", False) and question == "flows":
         # Rows are trips.
         how.pop("trip")

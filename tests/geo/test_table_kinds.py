@@ -226,7 +226,7 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
     release = ask("points", table(kind, **ends), person="user", **PAIRS)
     assert release.smooth("walking", times=["time", "end_time"]).n == 8
     for wrong in ("time", ["time", "end"], ["time"]):
-        with pytest.raises(InvalidParameter, match=r"^times = .* one for each place of a row.*'time', 'end_time'\]\.$"):
+        with pytest.raises(InvalidParameter, match=r"^times = .* one for each place of a row.*\['time', 'end_time'\]"):
             release.smooth("walking", times=wrong)
 
 

@@ -144,6 +144,8 @@ def check_trips(places: int) -> None:
     if places != 2:
         found = "one place in each row" if places == 1 else f"{places} places in each row"
         remedy = Message("Give the columns of an origin and a destination, or name the trips with {trip}.")
+        if places > 1:
+            remedy = Message("Give the columns of an origin and a destination alone, with {lat} and {lon}.")
         raise InvalidData("x", found, "trips: an origin and a destination each", remedy)
 
 

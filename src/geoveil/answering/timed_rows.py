@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -121,10 +122,11 @@ class TimedRows:
         """Return the time of each point; all columns and batches are interpreted in the same way."""
         columns = [*zip(*filter(None, self._times), strict=True)]
         read = joined_times([part for column in columns for part in column], ", ".join(self._columns))
-        stretch = self._metric.stretch
-        found = read.microseconds if stretch is None else read.for_units(stretch)
         # One column has the time of all points of a row.
-        each = found.reshape(len(columns), -1).T
+        each = read.microseconds.reshape(len(columns), -1).T
+        if (stretch := self._metric.stretch) is not None:
+            slices = (slice(at * len(each), (at + 1) * len(each)) for at in range(len(columns)))
+            replace(read, columns=tuple(slices)).for_units(stretch)
         return each[rows, 0] if len(columns) == 1 else each.ravel()
 
     def remaining(self, skipped: NDArray[np.bool_] | None = None, *, each: int = 1) -> NDArray[np.bool_]:

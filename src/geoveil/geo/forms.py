@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from geoveil._types import Columns, Labels, LocationsLike, Outside, PlaceLike, ShapeLike, Times
 from geoveil.checks import FARTHEST
-from geoveil.errors import InvalidData, InvalidParameter, warn
+from geoveil.errors import InvalidData, InvalidParameter, Message, warn
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import may_hold_places
@@ -43,8 +43,10 @@ __all__ = [
     "warn_of_heights",
 ]
 
-
 Floats = NDArray[np.float64]
+
+#: What to do with values for several places of a row.
+_AS_COLUMNS = Message("Make them columns of the table, one for each place, and name these with {times}.")
 
 
 class Form(ABC):
@@ -112,9 +114,14 @@ class Form(ABC):
         return some
 
     def spread(self, argument: str, values: Times) -> pd.Series:
-        """Return one value per point, given one per row of the input or one per point."""
+        """Return one value per point, given one per row of the input or one per point.
+
+        Rows whose places have columns of their own need one per point: see `geoveil.geo.point_times`.
+        """
         import pandas as pd
 
+        if getattr(values, "ndim", 1) > 1:
+            raise InvalidParameter(argument, "a table of values", "one value for each row", _AS_COLUMNS)
         column = pd.Series(values if values is None or not hasattr(values, "to_pandas") else values.to_pandas())
         if len(column) == len(self.coords) and self.selection.rows is None:
             return column
@@ -123,6 +130,9 @@ class Form(ABC):
         if len(column) != wanted:
             allowed = f"{wanted} values, one for each row"
             raise InvalidParameter(argument, len(column), allowed, "Give as many as there are rows.")
+        if len(self.pairs) > 1:
+            allowed = f"a value for each of the {len(self.pairs)} places of a row"
+            raise InvalidParameter(argument, "one value for each row", allowed, _AS_COLUMNS)
         return (column if remained is None else column[remained]).iloc[self.rows]
 
     @abstractmethod

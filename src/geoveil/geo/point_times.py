@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +66,8 @@ def check_apart(rows: Index, seconds: Floats) -> None:
 
 def point_times(form: Form, times: Times) -> ReadTimes:
     """Return the public time of each point, and how it was read; see `point_seconds`."""
-    return read_times(*_values(form, times))
+    each = max(len(form.pairs), 1)
+    return replace(read_times(*_values(form, times)), columns=tuple(slice(at, None, each) for at in range(each)))
 
 
 def known_times(form: Form, times: Times, missing: Missing) -> Form:
@@ -134,7 +136,8 @@ def chosen_time_columns(
     if each > 1:
         wanted = f"{each} columns of times of {of}, one for each place of a row, among {among}"
     allowed = wanted if among else f"{each} columns of times of {of}, which has none"
-    remedy = _remedy([*map(str, recognised or found)], each, none=not among, apart=apart)
+    likely = [*map(str, recognised or (found if each > 1 else ()))]
+    remedy = _remedy(likely, each, none=not among, apart=apart)
     shown = found[0] if times is not None and len(found) == 1 else (found or None)
     raise InvalidParameter("times", None if times is None else shown, allowed, remedy)
 
@@ -143,7 +146,8 @@ def _remedy(known: Sequence[str], each: int, *, none: bool, apart: bool) -> Mess
     """Return the sentence that says how columns of times are named; `known` are those that may hold them."""
     removed = "; a column that was removed is released with {keep}" if none else ""
     if each == 1:
-        return Message("Name it, such as {times:t}" + removed + ".")
+        one = Mention("times", known[0] if known else "t")
+        return Message("Name it, such as {one}" + removed + ".", one=one)
     if len({*known}) >= each:
         return Message(
             "Name them in the order of the places, such as {both}.", both=Mention("times", (*known[:each],))

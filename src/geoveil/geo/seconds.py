@@ -187,11 +187,15 @@ class ReadTimes:
         For numbers whose unit is not stated: how many of them were taken to be a second.
     name : str
         The column, for errors.
+    columns : tuple of slices
+        Which of the times are from one column, where there are several. The resolution of each is checked alone: fine
+        times of one would hide that those of another are coarse.
     """
 
     microseconds: Index
     per_second: int | None
     name: str
+    columns: tuple[slice, ...] = (slice(None),)
 
     def for_units(self, stretch: int) -> Index:
         """Return the times if the points of a stretch of time can be counted from them; refuse times in doubt.
@@ -213,7 +217,8 @@ class ReadTimes:
         if self.per_second is not None:
             first, last = int(self.microseconds.min()), int(self.microseconds.max())
             check_numbers(first, last, self.per_second, self.name)
-        check_resolution(_resolution(self.microseconds), stretch, self.name)
+        for column in self.columns:
+            check_resolution(_resolution(self.microseconds[column]), stretch, self.name)
         return self.microseconds
 
 
