@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import geoveil as gv
+from geoveil.errors import InvalidInput
 from tests import test_doors
-from tests.test_doors import CASES, INDEX, OWN, ask, differing
+from tests.test_doors import CASES, INDEX, OWN, PAIR_CASES, ask, differing
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -29,9 +30,10 @@ def _door(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def made(frame: pd.DataFrame, folder: Path) -> Any:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        at = table.column_names.index("when")
-        times = table["when"].cast(pa.timestamp("us", "UTC"))
-        return spark.createDataFrame(table.set_column(at, "when", times))
+        for name in {"when", "end_time"} & {*table.column_names}:
+            times = table[name].cast(pa.timestamp("us", "UTC"))
+            table = table.set_column(table.column_names.index(name), name, times)
+        return spark.createDataFrame(table)
 
     monkeypatch.setitem(test_doors.DOORS, "spark", made)
 
@@ -74,3 +76,24 @@ def test_points_are_written_like_those_of_files(case: str, tmp_path: Path) -> No
     assert differing(told["parquet"], told["spark"]) <= INDEX
     if case not in ("days", "thinned"):
         assert np.array_equal(places["parquet"], places["spark"])
+
+
+#: Cases of rows with two places that Spark answers or refuses like a file. It refuses lengths of time and thinning.
+PAIRED = ("persons", "single points", "filtered", "dropped", "clamped", "one of a pair", "lists of two lengths")
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize("question", ["heatmap", "heatmap in slices", "flows"])
+@pytest.mark.parametrize("case", PAIRED)
+def test_rows_with_two_places_answer_like_files(question: str, case: str, tmp_path: Path) -> None:
+    """Rows with an origin and a destination: each place has its own time."""
+    found = {door: sorted_persons(ask(question, PAIR_CASES[case], door, tmp_path / door)) for door in ("csv", "spark")}
+    assert differing(found["csv"], found["spark"]) <= INDEX, found["spark"]
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize(("case", "argument"), [("days", "protect"), ("thinned", "thin")])
+def test_times_of_two_places_are_refused(case: str, argument: str, tmp_path: Path) -> None:
+    """Lengths of time and thinning need the points of a person in their order; Spark sorts rows."""
+    found = ask("heatmap", PAIR_CASES[case], "spark", tmp_path / "spark")
+    assert (found["refused"], found["argument"]) == (InvalidInput, argument)
