@@ -57,7 +57,7 @@ def smooth(released: str, target: Target, motion: str | None, time: tuple[str, .
     drawable(output)
     with terminal.waiting("Smoothing"):
         noisy = as_released(released)
-        release = noisy.smooth(motion, times=one_or_several(smoothing_times(noisy.file, time)))
+        release = noisy.smooth(motion, times=one_or_several(smoothing_times(noisy.file, time)) if time else None)
     with target.opened(kind) as (path, overwrite):
         release.to_file(path, sign=target.key, overwrite=overwrite)
     plain_report(output, f"{Path(released).name}, smoothed", release)
