@@ -269,7 +269,7 @@ class BudgetExceeded(BudgetError):
         if self.accounts > 1:
             return (
                 f"None of the accounts of {self.accounts:,} persons has enough budget: {self.requested} was asked "
-                f"for, and {self.remaining or 0} is left of the largest."
+                f"for, and the nearest has {self.remaining or 0} left."
             )
         account = f" of {self.subject}" if self.subject else ""
         return f"The budget{account} does not suffice: {self.requested} was asked for, {self.remaining or 0} is left."

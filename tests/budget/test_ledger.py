@@ -110,6 +110,16 @@ def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
     assert ledger.verify() == 4
 
 
+def test_an_error_names_no_one_if_all_would_be_skipped(place: str) -> None:
+    """The error tells how much the account that is nearest to enough has left: so much can be asked for."""
+    ledger = Ledger(place)
+    for name, rho in (("ann", "1e-7"), ("bob", "2e-7"), ("cy", "1e-8")):
+        ledger.create(name, rho=rho)
+    with pytest.raises(BudgetExceeded, match=r"^None of the accounts of 3 persons .*nearest has 2E-7 left") as problem:
+        charge(ledger, "ann", "bob", "cy", skip=True)
+    assert problem.value.remaining == ledger.account("bob").remaining == Decimal("2e-7")
+
+
 @pytest.mark.slow
 def test_many_people_are_charged_at_once(place: str) -> None:
     """In one transaction, with one line of the history."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import geoveil as gv
@@ -223,3 +224,24 @@ def test_rows_without_a_location(project: Project) -> None:
         "holes.csv, row 2: found nothing; it must be a location that is not empty. "
         "1 of 2 rows have none: correct them, or remove them with “remove them” under “Rows without a location”."
     )
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_rows_with_two_places_need_both_times(times: int, project: Project) -> None:
+    """Days and smoothing need a time of each place; what is said instead can be done."""
+    rows = pd.DataFrame({"user": ["ann", "bob"] * 6})
+    for at, end in enumerate(("pickup", "dropoff")):
+        if at < times:
+            rows[f"{end}_time"] = pd.date_range(f"2026-05-01 08:{20 * at}:07", periods=12, freq="3601s")
+        rows[f"{end}_lat"], rows[f"{end}_lon"] = 37.77 + 0.001 * rows.index, -122.42 - 0.01 * at
+    assert receive(project, "rides.csv", rows.to_csv(index=False)) == ""
+    assert sent(project, "data", persons="=user", area="San Francisco", pseudonyms="no") == ""
+    for unit, fields in (("1 day", {}), ("all", {"motion": "car"})):
+        assert sent(project, "protection", unit=unit, planned="2") == ""
+        assert sent(project, "budget", hide="200") == ""
+        told = sent(project, "question", do="next", question="points", **fields)
+        assert ("need the times of both ends of a trip" in told) == (times < 2), told
+        assert not GARBLED.search(told), told
+    if times < 2:
+        assert "Choose everything of a person or each point in step 2, and no slices, smoothing or thinning" in told
+    assert sent(project, "question", do="next", question="points", motion="") == ""
