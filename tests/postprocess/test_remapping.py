@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import geopandas
@@ -361,6 +362,23 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
     elsewhere = gv.Locations(geopandas.GeoSeries(shapely.points(PLACES), crs=27700), rng=rng()).points(rho=1e-5)
     with pytest.raises(InvalidData, match="system"):
         elsewhere.remap(raw.density(GRID))
+
+
+def test_its_own_heat_map_costs_nothing(tmp_path: Path) -> None:
+    """The heat map of a release has its guarantee already: in memory, in a file, loaded, and beside another release."""
+    frame = geopandas.GeoDataFrame({"user": list("abcd")}, geometry=shapely.points(PLACES), crs=27700)
+    frame.to_file(tmp_path / "people.gpkg")
+    written, other = (
+        gv.Locations(tmp_path / "people.gpkg", person="user").points(rho=rho, to=tmp_path / name)
+        for name, rho in (("one.gpkg", 1e-5), ("other.gpkg", 3e-5))
+    )
+    assert written.remap(written.density(GRID)).guarantee == gv.CGP(rho=1e-5)
+    assert not written.remap(written.density(GRID)).processing.combined
+    assert gv.load(tmp_path / "one.gpkg").remap(written.density(GRID)).guarantee == gv.CGP(rho=1e-5)
+    assert written.remap(other.density(GRID)).guarantee == gv.CGP(rho=4e-5)
+    both = written.remap(written.density(GRID, others=[other]))
+    assert both.guarantee == gv.CGP(rho=4e-5)
+    assert both.processing.combined
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

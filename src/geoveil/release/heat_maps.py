@@ -45,6 +45,8 @@ class HeatMap(Release):
     ----------
     grid : Grid
         Its cells, in the units of the coordinate system.
+    made_of : tuple of str
+        The identifiers of the releases whose points it counts.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class HeatMap(Release):
     """
 
     grid: Grid = field(kw_only=True)
+    made_of: tuple[str, ...] = field(kw_only=True)
 
     @property
     def crs(self) -> pyproj.CRS | None:
@@ -101,9 +104,10 @@ def remapped(
             raise InvalidData(
                 "prior", prior.crs, f"in the system of the release's plane, {system}", "Make it from such points."
             )
-        # A heat map made of this same release reveals nothing more about anyone.
-        if prior.answers is not release.answers:
-            guarantee, combined = _joint_guarantee([release, prior]), True
+        # A heat map that counts this same release already has its guarantee, wherever its points were read from.
+        counts_it = release.id in prior.made_of
+        guarantee = prior.guarantee if counts_it else _joint_guarantee([release, prior])
+        combined = prior.processing.combined or not counts_it
         weights, prior, known = prior.value, prior.grid, "a released heat map"
     if isinstance(prior, Grid):
         if dimension != 2:
@@ -157,6 +161,7 @@ def deconvolved(
         guarantee=first.guarantee if len(several) == 1 else _joint_guarantee(several),
         processing=Processing((step,), bounded=False, combined=len(several) > 1),
         grid=grid,
+        made_of=tuple(release.id for release in several),
     )
 
 
