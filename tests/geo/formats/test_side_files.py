@@ -119,6 +119,18 @@ def test_targets_among_other_data(tmp_path: Path) -> None:
     assert (tmp_path / "out.prj").read_text() == "of a shapefile"
 
 
+def test_a_shapefile_beside_a_release(tmp_path: Path) -> None:
+    """A shapefile whose .prj file programs would read with a table that was released is refused; another name works."""
+    release = gv.Locations(people(), area=BAY).points(rho=1e-4)
+    table = release.to_file(tmp_path / "rel.csv")
+    with pytest.raises(FileUnavailable, match=r"rel\.csv, which was released"):
+        release.to_file(tmp_path / "rel.shp")
+    assert gv.verify(table)
+    assert gv.verify(release.to_file(tmp_path / "rel2.shp"))
+    (tmp_path / "true.csv").write_text("not released")
+    assert gv.verify(release.to_file(tmp_path / "true.shp"))
+
+
 def test_relative_paths_have_no_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts of a Shapefile are its own, and nothing is named twice, however the path is given."""
     monkeypatch.chdir(tmp_path)

@@ -16,7 +16,7 @@ from geoveil.errors import FileUnavailable, InvalidFile, Message
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.gdal import DRIVERS
 from geoveil.geo.formats.guards import encodable, usable_name
-from geoveil.geo.formats.side_files import side_files
+from geoveil.geo.formats.side_files import read_with, side_files
 from geoveil.geo.formats.workspace import workspace
 
 __all__ = [
@@ -167,6 +167,10 @@ def check_target(target: Path, *, overwrite: bool, certificate: Path | None = No
         reason = f"programs would read {path.name} together with it"
         remedy = "Choose another name, or another folder."
         raise FileUnavailable(str(target), reason, "a name that no other data has", remedy)
+    for path in _changed_by(target):
+        reason = f"programs would read its coordinate system together with {path.name}, which was released before"
+        remedy = "Choose another name, or another folder."
+        raise FileUnavailable(str(target), reason, "a name that no other release has", remedy)
     existing = _existing(target, certificate)
     if existing and not overwrite:
         named = target if target.absolute() in existing else existing[0]
@@ -228,6 +232,14 @@ def _of_others(target: Path) -> list[Path]:
     if target.suffix.lower() == ".shp" or target.is_dir():
         return []
     return [path for path in side_files(target).read if path.suffix.lower() in _OF_OTHERS]
+
+
+def _changed_by(target: Path) -> list[Path]:
+    """Return released tables and rasters beside a shapefile of which programs would read its .prj file."""
+    if target.suffix.lower() != ".shp":
+        return []
+    files = read_with(target.absolute().with_suffix(".prj"))
+    return [path for path in files if path.suffix.lower() != ".shp" and certificate_path(path).exists()]
 
 
 def replaced_files(target: Path) -> list[Path]:

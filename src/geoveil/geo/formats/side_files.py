@@ -8,7 +8,7 @@ from pathlib import Path
 
 from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS, files_of
 
-__all__ = ["SideFiles", "side_files"]
+__all__ = ["SideFiles", "read_with", "side_files"]
 
 _TABLES = (".csv", ".tsv", ".txt")
 _RASTERS = (".tif", ".tiff")
@@ -78,6 +78,11 @@ def side_files(path: Path) -> SideFiles:
             elif _is_style(name.casefold(), place.name.casefold()):
                 drawn.add(file)
     return SideFiles(sorted(read), sorted(drawn))
+
+
+def read_with(path: Path) -> list[Path]:
+    """Return the files in the same folder for whose data programs read a file of this name."""
+    return [path.with_name(name) for name in _names(path.parent) if _is_read(path.name.casefold(), name.casefold())]
 
 
 def _names(folder: Path) -> list[str]:
