@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyogrio
 import pytest
 
 import geoveil as gv
 from geoveil import verification
 from geoveil.certificates import signed
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, LedgerTampered
+from geoveil.errors import FileUnavailable, GeoveilWarning, InvalidFile, InvalidParameter, LedgerTampered
 from geoveil.geo.formats.fingerprints import digest
 from tests.certificates.test_signatures import KEY
 from tests.formats import BAY, FORMATS, make, people
@@ -316,13 +318,55 @@ def test_ledgers_know_certificates(edit: dict[str, Any], released: Path) -> None
             ledger.verify([account])
 
 
+@pytest.mark.parametrize("first", ["in memory", "to="])
+def test_all_files_of_a_release_are_known(first: str, tmp_path: Path) -> None:
+    """A release that is written again, in another format or after processing, is known; a forgery fails."""
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("all", rho=1)
+        session = gv.Locations(people(), area=BAY).session(ledger=ledger, subject="all")
+        to = {} if first == "in memory" else {"to": tmp_path / "first.csv"}
+        release = session.points(rho=1e-4, **to)
+        files = [release.to_file(tmp_path / name) for name in ("again.csv", "again.gpkg")]
+        files.append(release.smooth("taxi", times=np.arange(release.n) * 60.0).to_file(tmp_path / "smooth.csv"))
+        for path in [*files, *to.values()]:
+            assert gv.verify(path, ledger=ledger).outcome == "holds", path
+        ledger.verify([release.certificate()])
+        copy = tmp_path / "forged.csv"
+        copy.write_text(files[0].read_text().replace("-122.", "-123."))
+        account = json.loads(beside(files[0]).read_text())
+        account["file"]["sha256"] = digest(copy)
+        beside(copy).write_text(json.dumps(account))
+        assert outcomes(gv.verify(copy, ledger=ledger))["ledger"] == "fails"
+
+
+def test_files_of_a_stored_answer_are_known(tmp_path: Path) -> None:
+    """An answer that the ledger returns at no cost may be written to another file, which it records."""
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("all", rho=1)
+        session = gv.Locations(people(), area=BAY).session(ledger=ledger, subject="all")
+        for name in ("one.gpkg", "two.gpkg"):
+            session.points(rho=1e-4, key="march", to=tmp_path / name)
+            assert gv.verify(tmp_path / name, ledger=ledger).outcome == "holds"
+
+
+def test_a_ledger_that_is_gone(tmp_path: Path) -> None:
+    """A release that was paid for is written although its ledger cannot be reached, with a warning."""
+    with gv.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create("all", rho=1)
+        release = gv.Locations(people(), area=BAY).session(ledger=ledger, subject="all").points(rho=1e-4)
+    (tmp_path / "budget.db").unlink()
+    with pytest.warns(GeoveilWarning, match="not recorded in the ledger"):
+        path = release.to_file(tmp_path / "late.gpkg")
+    assert gv.verify(path)
+
+
 def test_answers_stay_open(tmp_path: Path) -> None:
-    """A ledger that holds an answer cannot tell a file that was written from it: neither success nor failure."""
+    """A ledger that holds an answer cannot tell a file of an unpickled release: neither success nor failure."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
         session = gv.Locations(people(), area=BAY).session(ledger=ledger, subject="all")
         for release in (session.hull(rho=1e-4), session.points(rho=1e-4)):
-            path = release.to_file(tmp_path / f"{release.query}.gpkg")
+            path = pickle.loads(pickle.dumps(release)).to_file(tmp_path / f"{release.query}.gpkg")
             found = gv.verify(path, ledger=ledger)
             assert (found.outcome, outcomes(found)["ledger"]) == ("open", "open")
             assert not found

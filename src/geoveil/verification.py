@@ -163,9 +163,9 @@ def verify(
     path : str or Path
         A file that `Locations.points` or `Release.to_file` wrote.
     ledger : Ledger, optional
-        The ledger in which it must have been charged; its whole history is verified as well. It knows the file and the
-        certificate that a question wrote with `to=`. Of an answer that was written into a file later it knows neither:
-        then the outcome is "open".
+        The ledger in which it must have been charged; its whole history is verified as well. It knows the files and
+        the certificates that a question wrote with `to=`, and `Release.to_file` in the same process. A file that was
+        written from a loaded or unpickled release it does not know: then the outcome is "open".
     key : PublicKey, or path of a public key, optional
         The key that must have signed the certificate. Without it, keys that the user trusts are tried.
     certificate : str or Path, optional
@@ -289,21 +289,21 @@ def _ledger(account: Certificate, ledger: Ledger | None) -> Check:
     except LedgerTampered as problem:
         return Check("ledger", "fails", f"The ledger does not confirm it: {problem}")
     said = f"Entry {entry['number']} of the ledger charged it; all {entries} entries are intact."
-    recorded = Charges.of(ledger).recorded_file(account["id"])
-    if account["processed"] and recorded != account["file"]["sha256"]:
+    recorded = Charges.of(ledger).recorded_files(account["id"])
+    if account["file"]["sha256"] in recorded:
+        return Check("ledger", "holds", f"{said} It recorded this very file and this certificate.")
+    if account["processed"]:
         later = (
             "The file was computed from that release later, and the ledger does not know it: another may be forged."
         )
         return Check("ledger", "open", f"{said} {later}", asked=True)
-    if recorded is None:
+    if not recorded:
         later = "The ledger recorded an answer and no file, so it cannot tell whether this file holds that answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)
-    if recorded != account["file"]["sha256"] and account["file"]["kind"] != "points":
+    if account["file"]["kind"] != "points":
         later = "It recorded another file of that answer, and cannot tell whether this file holds the same answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)
-    if recorded != account["file"]["sha256"]:
-        return Check("ledger", "fails", f"{said} But it recorded another file for this release.")
-    return Check("ledger", "holds", f"{said} It recorded this very file and this certificate.")
+    return Check("ledger", "fails", f"{said} But it recorded another file for this release.")
 
 
 def _signature(account: Certificate, key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:

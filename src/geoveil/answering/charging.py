@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 from uuid import uuid4
@@ -117,6 +117,8 @@ class Receipt:
     stores: bool = False
     #: The entry in a ledger's history.
     entry: Entry | None = None
+    #: Records a file that the release is written to later, given its id; None if there is no ledger.
+    recorder: Callable[..., None] | None = None
     #: The note about the charge that is added to an error raised now; empty if nobody was charged.
     note: str = ""
 
@@ -360,6 +362,7 @@ class _LedgerReceipt(Receipt):
         self._open = charge.content is None
         self.note = SPENT if self._open else ""
         self.id, self.entry, self.skipped_names = identity, charge.entry, charge.skipped
+        self.recorder = partial(charges.record_file, charge.entry)
         if charge.skipped:
             self.skipped = np.isin(np.array(subjects, dtype=object), charge.skipped)
         if charge.content is not None:

@@ -470,7 +470,7 @@ class CrowdSums(Inquiry[Answer, R]):
         """Return the fields of the release that do not depend on the question."""
         described = self.crowd.described()
         removed = replace(described.pop("removed"), persons=receipt.skipped_names)
-        told = {"inexact": source.inexact, "entry": receipt.entry, "id": receipt.id}
+        told = {"inexact": source.inexact, "entry": receipt.entry, "recorder": receipt.recorder, "id": receipt.id}
         return {"guarantee": self.guarantee, "removed": removed, **told, **described}
 
 

@@ -290,6 +290,7 @@ class InMemory(Inquiry[A, Release]):
             unchanged=shaped.unchanged,
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
+            recorder=receipt.recorder,
             id=receipt.id,
             **self.data.described(self.guarantee.metric),
         )

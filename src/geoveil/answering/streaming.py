@@ -81,7 +81,7 @@ class FileRelease(Release):
     def in_memory(self) -> Release:
         from geoveil.answering.loading import load
 
-        return load(self.value)
+        return replace(load(self.value), recorder=self.recorder)
 
     def certificate(self) -> Certificate:
         account = super().certificate()
@@ -267,6 +267,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
             "span": rows.span() if timed else None,
             "inexact": source.inexact,
             "entry": receipt.entry,
+            "recorder": receipt.recorder,
             "id": receipt.id,
             "person_column": rows.people.by,
             "reading": rules.form.reading,

@@ -19,6 +19,7 @@ from uuid import uuid4
 from geoveil.budget import leases
 from geoveil.budget.accounts import price, unknown_subject
 from geoveil.budget.entries import (
+    WRITE,
     Charge,
     Entry,
     Line,
@@ -244,12 +245,35 @@ class Charges:
         kept, digested = "SELECT 1 FROM geoveil_answers WHERE key = ? AND content IS NOT NULL", key_digest(key)
         return bool(self._book.read(lambda transaction: transaction.rows(kept, (digested,))))
 
-    def recorded_file(self, release: str) -> str | None:
-        """Return the SHA-256 of the file that was written as a release, given by its id; None if it was no file."""
-        sql, identity = "SELECT parameters FROM geoveil_history WHERE event = 'store' AND release = ?", release
-        found = self._book.read(lambda transaction: transaction.rows(sql, (text("release", identity),)))
-        recorded = [json.loads(parameters) for (parameters,) in found]
-        return next((str(each["file"]) for each in recorded if "file" in each), None)
+    def record_file(self, entry: Entry, release: str, *, file: str, certificate: str) -> None:
+        """Record a file that an answer is written to after it was stored, before the file appears.
+
+        Parameters
+        ----------
+        entry : Entry
+            The entry that charged the answer.
+        release : str
+            The id of the release: that of the answer, or of what was computed from it.
+        file, certificate : str
+            The SHA-256 of the file, and that of its certificate in canonical form.
+        """
+        parameters = json.dumps({"charge": entry.number, "file": file, "certificate": certificate})
+
+        def work(transaction: Transaction, journal: Journal) -> None:
+            line = line_at(transaction, entry.number)
+            if line is None or line.hash != entry.hash:
+                raise LedgerTampered(f"The charge of entry {entry.number} is missing from the ledger.")
+            journal.add(WRITE, parameters=parameters, query=line.query, release=text("release", release))
+            journal.write(transaction)
+
+        self._book.write(work)
+
+    def recorded_files(self, release: str) -> set[str]:
+        """Return the SHA-256 of each file that was recorded for a release, given by its id."""
+        sql = f"SELECT parameters FROM geoveil_history WHERE event IN ('store', '{WRITE}') AND release = ?"
+        rows = self._book.read(lambda transaction: transaction.rows(sql, (text("release", release),)))
+        recorded = [json.loads(parameters) for (parameters,) in rows]
+        return {str(each["file"]) for each in recorded if "file" in each}
 
 
 def _undone(outcome: Charge | Exception | None, problem: LedgerError) -> Charge | Exception | None:

@@ -20,7 +20,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.processes import this_process
 
 __all__ = [
-    *("FIRST", "MAYBE_STORED", "SPENT", "STORED", "WRITE_OFF", "Charge", "Entry", "Line", "Postings"),
+    *("FIRST", "MAYBE_STORED", "SPENT", "STORED", "WRITE", "WRITE_OFF", "Charge", "Entry", "Line", "Postings"),
     *("digest", "key_digest", "link", "parameters_text", "postings_digest", "secret_of", "subject_name"),
     *("subject_names", "text"),
 ]
@@ -34,6 +34,8 @@ MAYBE_STORED = (
 )
 #: The note on an error after the answer was stored under a key.
 STORED = "The answer was charged and stored. Asking again with the same key or label costs nothing."
+#: The event of a file that an answer is written to after it was stored.
+WRITE = "write"
 #: The event of a restore after which accounts may be missing. An account that is opened later has a reason to be new.
 WRITE_OFF = "write off"
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from geoveil.budget.accounts import guarantee_of, price
-from geoveil.budget.entries import FIRST, WRITE_OFF, Line, Postings, digest, postings_digest
+from geoveil.budget.entries import FIRST, WRITE, WRITE_OFF, Line, Postings, digest, postings_digest
 from geoveil.budget.journal import ACCOUNT_ROWS, LINES
 from geoveil.budget.stores import Row, Transaction
 from geoveil.certificates import certificate_digest
@@ -64,8 +64,10 @@ class Replay:
         self._stored = self._forgotten = self._posted = 0
         self._written_off = False
         self._certificates: dict[int, list[Certificate]] = {}
-        #: Certificates whose charge was found, by its number, until the entry that stored the release.
+        #: Certificates whose charge was found, by its number.
         self._charged: dict[int, list[Certificate]] = {}
+        #: The digests of a file and of its certificate that were recorded for these charges, and by which entry.
+        self._recorded: dict[int, list[tuple[str, str, int]]] = {}
         for certificate in certificates:
             if certificate.get("entry") is not None:
                 self._certificates.setdefault(self._number_in(certificate), []).append(certificate)
@@ -105,7 +107,9 @@ class Replay:
             self._charge(line, postings)
         elif line.event == "store":
             self._stored += 1
-            self._compare_recorded(line)
+            self._note_recorded(line)
+        elif line.event == WRITE:
+            self._note_recorded(line)
         elif line.event == "forget":
             self._forgotten += 1
         elif line.event == WRITE_OFF:
@@ -147,21 +151,31 @@ class Replay:
                 raise LedgerTampered(f"Entry {line.number} did not charge {name!r} the price of the release.")
             self._accounts[name] = total, after
 
-    def _compare_recorded(self, line: Line) -> None:
-        """Compare the certificates of a release with the one that was recorded for its file, if there is one."""
+    def _note_recorded(self, line: Line) -> None:
+        """Note the file and the certificate that an entry recorded, if one of the certificates may be that one."""
         recorded = json.loads(line.parameters)
-        for certificate in self._charged.pop(recorded["charge"], ()):
-            # A release that was processed later, and an answer that was written again, have a file of their own.
-            file = certificate.get("file", {"kind": "points"})
-            again = certificate["processed"] or file.get("kind") != "points"
-            later = again and file.get("sha256") != recorded.get("file")
-            if "certificate" in recorded and not later:
+        if recorded["charge"] in self._charged and "certificate" in recorded:
+            files = self._recorded.setdefault(recorded["charge"], [])
+            files.append((recorded["file"], recorded["certificate"], line.number))
+
+    def _compare_recorded(self) -> None:
+        """Compare the certificates with those that were recorded for their files."""
+        for charge, files in self._recorded.items():
+            for certificate in self._charged[charge]:
+                if (file := certificate.get("file")) is None:
+                    continue
+                # A release that was processed later, and an answer that was written again, may have a file that nobody
+                # recorded. Two files of the same content have certificates of their own.
+                same = [each for each in files if each[0] == file.get("sha256")]
+                if not same and (certificate["processed"] or file.get("kind") != "points"):
+                    continue
                 try:
-                    same = certificate_digest(certificate) == recorded["certificate"]
+                    known = certificate_digest(certificate) in {digested for _, digested, _ in same}
                 except (ValueError, TypeError):
-                    same = False
-                if not same:
-                    raise LedgerTampered(f"Entry {line.number} recorded another certificate for this release.")
+                    known = False
+                if not known:
+                    number = (same or files)[0][2]
+                    raise LedgerTampered(f"Entry {number} recorded another certificate for this release.")
 
     def finish(self, transaction: Transaction) -> None:
         """Check the last entries, and compare the history with the ledger's head, accounts and stored answers."""
@@ -173,6 +187,7 @@ class Replay:
             raise LedgerTampered(f"The history ends at entry {self.number}, but the ledger had entry {number}.")
         if posted != self._posted:
             raise LedgerTampered("The ledger contains amounts that belong to no entry.")
+        self._compare_recorded()
         if self._certificates:
             raise LedgerTampered(f"Entry {min(self._certificates)}, which a certificate refers to, is missing.")
         self._check_accounts(transaction)

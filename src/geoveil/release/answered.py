@@ -56,12 +56,17 @@ class Answered(Card, Provenance):
     pairs: Pairs = field(kw_only=True, default=())
     person: pd.Index = field(kw_only=True, default=None)
     entry: Entry | None = field(kw_only=True, default=None)
+    recorder: Callable[..., None] | None = field(kw_only=True, default=None)
     id: str = field(kw_only=True, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
         for array in (self.value, self.coords, self.point_scales):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, object]:
+        # A connection to a ledger cannot be pickled.
+        return {**self.__dict__, "recorder": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         # Arrays that were unpickled are writeable.

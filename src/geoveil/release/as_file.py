@@ -10,7 +10,7 @@ import numpy as np
 
 from geoveil._types import Path as PathLike
 from geoveil.certificates import KeyLike, certificate_digest, signed, signing_key
-from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter, LedgerError, warn
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import staging_folder, write_certificate
 from geoveil.geo.formats.fingerprints import digest
@@ -72,9 +72,20 @@ def write_release(
         account["file"] = {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind.name}
         account = signed(account, key)
         write_certificate(written, account)
+        digests = {"file": account["file"]["sha256"], "certificate": certificate_digest(account)}
         if before is not None:
-            before({"file": account["file"]["sha256"], "certificate": certificate_digest(account)})
+            before(digests)
+        elif release.recorder is not None:
+            _record(release.recorder, release.id, path, digests)
     return path
+
+
+def _record(recorder: Callable[..., None], release: str, path: Path, digests: dict[str, str]) -> None:
+    """Record a file of a release in its ledger; the release was paid for, so a ledger that fails does not stop it."""
+    try:
+        recorder(release, **digests)
+    except LedgerError as problem:
+        warn(f"{path.name} is not recorded in the ledger, which therefore cannot verify it: {problem.problem}")
 
 
 def write_raster(heat: CrowdHeatMap, path: Path) -> None:

@@ -62,6 +62,8 @@ class Release(Shown):
         The persons, in the order of their answers; None where all points are taken as one person's.
     entry : Entry, optional
         The entry in a ledger's history that charged it, if one did.
+    recorder : callable, optional
+        Records files of the release in that ledger.
     id : str
         Identifies the release in certificates and ledgers.
     **provenance

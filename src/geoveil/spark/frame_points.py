@@ -51,7 +51,7 @@ class SparkRelease(FileRelease):
     def in_memory(self) -> Release:
         from geoveil.answering.loading import load
 
-        return load(self.path)
+        return replace(load(self.path), recorder=self.recorder)
 
 
 @dataclass(frozen=True)
