@@ -70,8 +70,16 @@ def test_an_existing_answer_is_replaced(question: str, tmp_path: Path) -> None:
     about = [5000.0] if question == "heatmap" else []
     getattr(locations, question)(*about, hide=500, to=target)
     before = target.read_bytes()
-    with pytest.raises(gv.errors.GeoveilError, match="overwrite=True"):
+    with pytest.raises(gv.errors.GeoveilError, match=r"replace it with gv\.Locations\(\.\.\., overwrite=True\)"):
         getattr(locations, question)(*about, hide=500, to=target)
     assert target.read_bytes() == before
-    getattr(locations, question)(*about, hide=500, to=target, overwrite=True)
+    replacing = gv.Locations(homes, area="San Francisco", overwrite=True)
+    getattr(replacing, question)(*about, hide=500, to=target)
     assert gv.verify(target)
+
+
+def test_questions_have_few_parameters() -> None:
+    """A question has at most seven parameters besides its budget."""
+    budget = {"self", "hide", "rho", "epsilon"}
+    for name in ("points", "nearest", "first_within", "distance", "hull", "answer", "heatmap", "counts", "flows"):
+        assert len({*inspect.signature(getattr(gv.Locations, name)).parameters} - budget) <= 7, name

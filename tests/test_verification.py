@@ -324,7 +324,7 @@ def test_all_files_of_a_release_are_known(first: str, tmp_path: Path) -> None:
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
         session = gv.Locations(people(), area=BAY).session(ledger=ledger, subject="all")
-        to = {} if first == "in memory" else {"to": tmp_path / "first.csv"}
+        to: dict[str, Any] = {} if first == "in memory" else {"to": tmp_path / "first.csv"}
         release = session.points(rho=1e-4, **to)
         files = [release.to_file(tmp_path / name) for name in ("again.csv", "again.gpkg")]
         files.append(release.smooth("taxi", times=np.arange(release.n) * 60.0).to_file(tmp_path / "smooth.csv"))

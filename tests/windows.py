@@ -141,7 +141,7 @@ def run(folder: Path) -> None:
     restored.close()
     # A file that a user has open in a spreadsheet is refused before anything is charged, and left alone.
     with (folder / "out.csv").open("rb"), pytest.raises(gv.errors.InvalidFile, match="Close it in other programs"):
-        gv.Locations(trips, area=area).points(to=folder / "out.csv", overwrite=True, rho="1e-4")
+        gv.Locations(trips, area=area, overwrite=True).points(to=folder / "out.csv", rho="1e-4")
     for command in (
         f"points {trips} -o {folder / 'again.csv'} --person user --rho 1e-4 --area 37.77,-122.42,50km "
         f"--ledger {folder / 'restored.db'} --report {folder / 'report.html'}",

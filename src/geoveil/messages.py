@@ -17,6 +17,7 @@ class Naming:
     _CALLS: Mapping[str, str] = {
         "gv.local": "gv.local(lat=..., lon=..., radius=...)",
         "gv.areas": "gv.areas(name)",
+        "locations.overwrite": "gv.Locations(..., overwrite=True)",
         "gv.suggest_area": "gv.suggest_area(x)",
         "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
         "x.set_crs": (

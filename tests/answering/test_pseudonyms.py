@@ -152,9 +152,9 @@ def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
         ledger.lower("bob", rho=1.5e-4)
         key = tmp_path / "keys.csv"
         found = (
-            gv.Locations(csv(tmp_path), person="user", area=BAY, pseudonyms=key)
+            gv.Locations(csv(tmp_path), person="user", area=BAY, pseudonyms=key, overwrite=True)
             .session(ledger=ledger, short="skip")
-            .points(to=out(tmp_path) / "o.csv", rho=1e-4, overwrite=True)
+            .points(to=out(tmp_path) / "o.csv", rho=1e-4)
         )
         told = dict(line.split(",") for line in key.read_text().split())
         assert found.removed.persons == (told["bob"],)

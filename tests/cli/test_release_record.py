@@ -239,8 +239,8 @@ def test_the_concern_depends_on_public_facts_alone(tmp_path: Path) -> None:
     for shift in (0.0, 0.2):
         rows = [f"{37.6 + shift + i * 1e-6},{-122.4}" for i in range(5000)]
         (tmp_path / "t.csv").write_text("lat,lon\n" + "\n".join(rows) + "\n")
-        gv.Locations(tmp_path / "t.csv", area=area, confirm=texts.append).points(
-            to=tmp_path / "o.csv", overwrite=True, rho=1e-5
+        gv.Locations(tmp_path / "t.csv", area=area, overwrite=True, confirm=texts.append).points(
+            to=tmp_path / "o.csv", rho=1e-5
         )
     assert [*map(str, texts[0])] == [*map(str, texts[1])]
     assert texts[0]

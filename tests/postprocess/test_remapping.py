@@ -365,7 +365,7 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
 
 
 def test_its_own_heat_map_costs_nothing(tmp_path: Path) -> None:
-    """The heat map of a release has its guarantee already: in memory, in a file, loaded, and beside another release."""
+    """The heat map of a release has its guarantee already: in memory, in a file, loaded, beside another release."""
     frame = geopandas.GeoDataFrame({"user": list("abcd")}, geometry=shapely.points(PLACES), crs=27700)
     frame.to_file(tmp_path / "people.gpkg")
     written, other = (

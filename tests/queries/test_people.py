@@ -170,8 +170,8 @@ def test_boxes_of_many_are_those_of_each() -> None:
 
 def release_file(folder: Path) -> None:
     """Release the points of a file to another file."""
-    trips = gv.Locations(folder / "in.parquet", person="user", area=BAY)
-    trips.points(to=folder / "out.parquet", overwrite=True, rho=1e-4)
+    trips = gv.Locations(folder / "in.parquet", person="user", area=BAY, overwrite=True)
+    trips.points(to=folder / "out.parquet", rho=1e-4)
 
 
 @pytest.mark.slow
@@ -180,8 +180,8 @@ def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None
     counts = []
     for persons in (400, 400, 10_400):
         crowd(persons).to_parquet(tmp_path / "in.parquet")
-        people = gv.Locations(tmp_path / "in.parquet", person="user", area=BAY)
-        counts.append(calls(partial(people.points, to=tmp_path / "out.parquet", overwrite=True, rho=1e-4)))
+        people = gv.Locations(tmp_path / "in.parquet", person="user", area=BAY, overwrite=True)
+        counts.append(calls(partial(people.points, to=tmp_path / "out.parquet", rho=1e-4)))
     assert counts[2] - counts[1] < 2000
 
 

@@ -333,7 +333,7 @@ def _checked_target(target: Path, file: LocationFile, *, overwrite: bool) -> Pat
     beside = certificate_path(target)
     if beside.is_dir():
         raise InvalidFile(str(beside), "a folder", "free for the certificate", "Remove it, or choose another name.")
-    check_target(target, overwrite=overwrite)
+    check_target(target, overwrite=overwrite, setting="locations.overwrite")
     return target
 
 

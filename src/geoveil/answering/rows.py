@@ -93,7 +93,7 @@ class Asked:
         known = (*endings(placed=kind.placed(query)), *(RASTERS if kind.raster else ()))
         if ending(path) not in known:
             raise InvalidParameter("to", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
-        check_target(path, overwrite=self.output.overwrite)
+        check_target(path, overwrite=self.output.overwrite, setting="locations.overwrite")
 
     def answered(self, inquiry: Inquiry[Any, R], labels: Iterable[object] | None, plane: Plane | None) -> R:
         """Charge for an inquiry about persons with these labels, draw its answer, and write it if that was asked."""

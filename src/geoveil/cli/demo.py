@@ -79,9 +79,9 @@ def _released(
     bay = gv.local(lat=area[0], lon=area[1], radius=area[2])
     with terminal.progress(f"Releasing {source.name}") as tell:
         taxis = gv.Locations(
-            source, person="taxi", where=_SHOWN, area=bay, progress=tell, confirm=lambda concerns: None
+            source, person="taxi", where=_SHOWN, area=bay, overwrite=True, progress=tell, confirm=lambda concerns: None
         )
-        release = taxis.points(to=target, rho=_RHO, overwrite=True)
+        release = taxis.points(to=target, rho=_RHO)
     with terminal.waiting("Smoothing"):
         tracks = gv.load(target).smooth("taxi", times="time")
         tracks.to_file(smooth, overwrite=True)

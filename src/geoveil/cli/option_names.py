@@ -29,6 +29,7 @@ _COMMANDS = {
     "x.set_crs": "`ogr2ogr -a_srs EPSG:4326 new.gpkg old.gpkg`",
     "gv.areas": "'geoveil areas NAME'",
     "gv.suggest_area": "'geoveil check FILE'",
+    "locations.overwrite": "--overwrite",
     "locations.points": "'geoveil points'",
     "locations.hull": "'geoveil hull'",
     "locations.center": "'geoveil summary'",

@@ -121,6 +121,9 @@ class Locations(Card):
         With `person`: True replaces the labels of persons by random ones, which are forgotten. A path names a key
         file, which keeps them for the owner of the data and for later releases. Pseudonyms do not make people
         anonymous.
+    overwrite : bool
+        Whether files that exist are replaced by those that questions write with `to`, with their certificates;
+        otherwise they are refused before anything is charged.
     sign : SigningKey, or path of a private key, optional
         The key that signs the certificates of files that are written; see `geoveil.verify`.
     progress : callable, optional
@@ -181,6 +184,7 @@ class Locations(Card):
         outside: Outside = "refuse",
         missing: Missing = "refuse",
         pseudonyms: Pseudonyms = False,
+        overwrite: bool = False,
         sign: KeyLike = None,
         progress: Progress | None = None,
         confirm: Callable[[Sequence[Concern]], None] | None = None,
@@ -190,7 +194,7 @@ class Locations(Card):
         settings = Settings(person, times, thin, area, outside, missing, where, pseudonyms)
         protected_metric(protect)
         self._protect, self._has_persons = protect, person is not None
-        self._source, self._sign = source_of(rng), signing_key(sign)
+        self._source, self._overwrite, self._sign = source_of(rng), overwrite, signing_key(sign)
         self._progress: Progress = progress or (lambda share: None)
         self._confirm = confirm
         self._rows = _rows_of(source, reading, settings)
@@ -207,7 +211,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         keep: Columns = None,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -226,9 +229,6 @@ class Locations(Card):
         to : path, optional
             The file to be written, in the format of its ending, with its certificate beside it. Both appear at the
             end, whole, or not at all. A file of any size is released in batches; Spark writes a folder.
-        overwrite : bool
-            Whether an existing file is replaced, with its certificate; otherwise it is refused before anything is
-            charged.
         method : {"best", "both"}
             "best" has the least noise known for the guarantee; "both" gives CGP and GP at once.
         key : str, optional
@@ -256,7 +256,7 @@ class Locations(Card):
         >>> gv.Locations(homes, person=["ann", "bob", "eve"], area=bay).points(hide=100).value.crs.name
         'WGS 84'
         """
-        asked = self._asked(hide, rho, epsilon, keep=keep, to=to, overwrite=overwrite, key=key)
+        asked = self._asked(hide, rho, epsilon, keep=keep, to=to, key=key)
         return self._rows.points(method, asked)
 
     @steady()
@@ -272,7 +272,6 @@ class Locations(Card):
         label: str | None = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Find the k points nearest to a public place.
@@ -286,7 +285,7 @@ class Locations(Card):
             The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
         k : int
             The number of neighbours.
-        hide, rho, epsilon, to, overwrite, key : optional
+        hide, rho, epsilon, to, key : optional
             As for `points`.
         locations : float, optional
             The share of the budget that releases the places of the neighbours, as the release's `coords`.
@@ -310,7 +309,7 @@ class Locations(Card):
         (1, 83)
         """
         make = partial(requests.nearest, p=p, k=k, locations=locations)
-        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, overwrite=overwrite, key=key)
+        return self._answer(make, hide, rho, epsilon, together, label=label, to=to, key=key)
 
     @steady()
     def first_within(
@@ -324,7 +323,6 @@ class Locations(Card):
         label: str | None = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Find the first point, in the order of the data, within a radius of a public place.
@@ -335,7 +333,7 @@ class Locations(Card):
             The place, as for `nearest`.
         radius : float
             The radius in metres.
-        hide, rho, epsilon, label, together, to, overwrite, key : optional
+        hide, rho, epsilon, label, together, to, key : optional
             As for `nearest`.
 
         Returns
@@ -351,9 +349,7 @@ class Locations(Card):
         328
         """
         make = partial(requests.first_within, p=p, radius=radius)
-        return self._answer(
-            make, hide, rho, epsilon, together, label=label, ordered=True, to=to, overwrite=overwrite, key=key
-        )
+        return self._answer(make, hide, rho, epsilon, together, label=label, ordered=True, to=to, key=key)
 
     @steady()
     def distance(
@@ -366,7 +362,6 @@ class Locations(Card):
         fn_error: float | None = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -376,7 +371,7 @@ class Locations(Card):
         ----------
         p : array or shapely geometry
             The place, line or area, in the coordinate system of the data; or a GeoSeries of one in any system.
-        hide, rho, epsilon, to, overwrite, method, key : optional
+        hide, rho, epsilon, to, method, key : optional
             As for `points`.
         fn_error : float, optional
             The largest error in metres of the distance to a line or an area, as GEOS computes it; see `answer`. Nobody
@@ -398,7 +393,7 @@ class Locations(Card):
         True
         """
         make = partial(requests.distance, p=p, fn_error=fn_error, method=method)
-        return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     @steady()
     def hull(
@@ -411,7 +406,6 @@ class Locations(Card):
         extent: float = EXTENT,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         key: str | None = None,
     ) -> Release:
         """Release the convex hull of the points, in two or more dimensions.
@@ -420,7 +414,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, to, overwrite, key : optional
+        hide, rho, epsilon, to, key : optional
             As for `points`.
         k : int or "optimal"
             The number of directions, which is even; "optimal" minimises the error bound.
@@ -443,7 +437,7 @@ class Locations(Card):
         'Polygon'
         """
         make = partial(requests.hull, k=k, extent=extent)
-        return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     @steady()
     def answer(
@@ -507,7 +501,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -515,7 +508,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, to, overwrite, method, key : optional
+        hide, rho, epsilon, to, method, key : optional
             As for `points`.
         together : bool
             As for `nearest`.
@@ -530,7 +523,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).center(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("center", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("center", hide, rho, epsilon, together, to, method, key)
 
     def mean(
         self,
@@ -540,7 +533,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -548,7 +540,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, overwrite, method, key : optional
+        hide, rho, epsilon, together, to, method, key : optional
             As for `center`.
 
         Returns
@@ -561,7 +553,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).mean(rho=1e-4).error())
         173
         """
-        return self._summary("mean", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("mean", hide, rho, epsilon, together, to, method, key)
 
     def median(
         self,
@@ -571,7 +563,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -579,7 +570,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, overwrite, method, key : optional
+        hide, rho, epsilon, together, to, method, key : optional
             As for `center`.
 
         Returns
@@ -596,7 +587,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).median(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("median", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("median", hide, rho, epsilon, together, to, method, key)
 
     def bounds(
         self,
@@ -606,7 +597,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -614,7 +604,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, overwrite, method, key : optional
+        hide, rho, epsilon, together, to, method, key : optional
             As for `center`.
 
         Returns
@@ -629,7 +619,7 @@ class Locations(Card):
         >>> bool(-123 < west < east < -122)
         True
         """
-        return self._summary("bounds", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("bounds", hide, rho, epsilon, together, to, method, key)
 
     def radius(
         self,
@@ -639,7 +629,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -647,7 +636,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, overwrite, method, key : optional
+        hide, rho, epsilon, together, to, method, key : optional
             As for `center`.
 
         Returns
@@ -661,7 +650,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius(rho=1e-4).error())
         139
         """
-        return self._summary("radius", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("radius", hide, rho, epsilon, together, to, method, key)
 
     def radius_of_gyration(
         self,
@@ -671,7 +660,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -679,7 +667,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, overwrite, method, key : optional
+        hide, rho, epsilon, together, to, method, key : optional
             As for `center`.
 
         Returns
@@ -692,7 +680,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius_of_gyration(rho=1e-4).error())
         139
         """
-        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, method, key)
 
     def diameter(
         self,
@@ -702,7 +690,6 @@ class Locations(Card):
         epsilon: Epsilon = None,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -710,7 +697,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, overwrite, method, key : optional
+        hide, rho, epsilon, together, to, method, key : optional
             As for `center`.
 
         Returns
@@ -723,7 +710,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).diameter(rho=1e-4).error())
         277
         """
-        return self._summary("diameter", hide, rho, epsilon, together, to, overwrite, method, key)
+        return self._summary("diameter", hide, rho, epsilon, together, to, method, key)
 
     @steady()
     def heatmap(
@@ -737,7 +724,6 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -751,7 +737,7 @@ class Locations(Card):
         cell : float or Grid
             The side of a cell in metres, for a grid of the whole area; or the cells, chosen from public knowledge, in
             the coordinate system of the data if that is a plane, else in metres of the area's plane.
-        hide, rho, epsilon, to, overwrite, method, key : optional
+        hide, rho, epsilon, to, method, key : optional
             As for `points`.
         cap : float, optional
             Count visits, and at most this many of each person: a person with more is scaled down. By default each
@@ -791,7 +777,7 @@ class Locations(Card):
         True
         """
         make = partial(crowd_requests.heatmap, cell, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
         return self._rows.crowd(make, asked, timed=every is not None)
 
     @steady()
@@ -806,7 +792,6 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
-        overwrite: bool = False,
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
@@ -816,7 +801,7 @@ class Locations(Card):
         ----------
         regions : GeoDataFrame, GeoSeries or list of polygons
             The regions, which are public. They may overlap, which needs more noise.
-        hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
+        hide, rho, epsilon, cap, every, to, method, key : optional
             As for `heatmap`.
         bandwidth : float, optional
             As for `heatmap`; by default it follows from the budget, the number of persons, and the number and size of
@@ -838,7 +823,7 @@ class Locations(Card):
         [500.0, 1500.0]
         """
         make = partial(crowd_requests.counts, regions, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
         return self._rows.crowd(make, asked, timed=every is not None)
 
     @steady()
@@ -854,8 +839,6 @@ class Locations(Card):
         bandwidth: float | None = None,
         every: Every = None,
         to: PathLike | None = None,
-        overwrite: bool = False,
-        method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
         """Release how many persons are expected to go from one cell or region to another.
@@ -867,7 +850,7 @@ class Locations(Card):
         ----------
         between : float, Grid, GeoDataFrame, GeoSeries or list of polygons
             The cells between which trips are counted, as for `heatmap`; or public regions, as for `counts`.
-        hide, rho, epsilon, cap, every, to, overwrite, method, key : optional
+        hide, rho, epsilon, cap, every, to, key : optional
             As for `heatmap`.
         trip : str, array of labels, or Locations, optional
             The trip of each point: its first and its last point, in order of time, are origin and destination. Or the
@@ -893,8 +876,8 @@ class Locations(Card):
         (0, 2, True)
         """
         self._check_named(trip, key)
-        make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every, method=method)
-        asked = self._asked(hide, rho, epsilon, together=True, to=to, overwrite=overwrite, key=key)
+        make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every)
+        asked = self._asked(hide, rho, epsilon, together=True, to=to, key=key)
         return self._rows.crowd(
             make, asked, timed=every is not None, trips=Trips(trip._rows if isinstance(trip, Locations) else trip)
         )
@@ -977,14 +960,13 @@ class Locations(Card):
         epsilon: Epsilon,
         together: bool,
         to: PathLike | None,
-        overwrite: bool,
         method: Method,
         key: str | None,
     ) -> Release:
         """Answer a question that has no parameters of its own."""
         with steady():
             make = partial(requests.summary, name=name, method=method)
-            return self._answer(make, hide, rho, epsilon, together, to=to, overwrite=overwrite, key=key)
+            return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     def _answer(
         self, make: MakeQuestion, hide: Hide, rho: Rho, epsilon: Epsilon, together: bool, **how: Any
@@ -1000,7 +982,6 @@ class Locations(Card):
         *,
         together: bool = False,
         to: PathLike | None = None,
-        overwrite: bool = False,
         key: str | None = None,
         metric: Metric | None = None,
         **how: Any,
@@ -1015,7 +996,7 @@ class Locations(Card):
             key=key,
             stored=key is not None and self._is_stored(key),
             skips=self._skips,
-            output=None if to is None else OutputFile(to, overwrite, self._sign),
+            output=None if to is None else OutputFile(to, self._overwrite, self._sign),
             progress=self._progress,
             confirm=self._confirm,
             **how,

@@ -81,6 +81,7 @@ class FileSettings:
         self,
         source: Path | pd.DataFrame,
         *,
+        overwrite: bool = False,
         sign: SigningKey | None = None,
         progress: Progress | None = None,
         confirm: Callable[[Sequence[Concern]], None] | None = None,
@@ -100,6 +101,7 @@ class FileSettings:
             missing=self.missing,
             where=self.where,
             pseudonyms=self.pseudonyms,
+            overwrite=overwrite,
             sign=sign,
             progress=progress,
             confirm=confirm,
@@ -310,7 +312,11 @@ class FileRequest:
         if self.options.motion is not None:
             check_times(self.file, self.times, self.settings.where)
         locations = self.settings.locations(
-            self.path, sign=self.key if self.options.motion is None else None, progress=progress, confirm=confirm
+            self.path,
+            overwrite=overwrite,
+            sign=self.key if self.options.motion is None else None,
+            progress=progress,
+            confirm=confirm,
         )
         if ledger is not None:
             account = self.account
@@ -321,7 +327,7 @@ class FileRequest:
             assert target is not None
             return [self._points(locations, target, overwrite)]
         if self.question != "summary":
-            return [self.ask(locations, to=target, overwrite=overwrite)]
+            return [self.ask(locations, to=target)]
         releases = self._summary(locations)
         if target is not None:
             target.mkdir()
@@ -346,7 +352,6 @@ class FileRequest:
                 keep=[*self.options.keep] or None,
                 method=self.options.method,
                 to=first,
-                overwrite=overwrite,
             )
             if motion is None:
                 return release
@@ -367,35 +372,33 @@ class FileRequest:
         self,
         locations: Locations,
         to: Path | None = None,
-        overwrite: bool = False,
     ) -> Release:
         """Ask the question of data, or of a session about it, and write the answer if a file is named."""
         its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
-        written: AnswerFile = {"to": to, "overwrite": overwrite}
         if self.question == "points":
             return locations.points(rho=rho, epsilon=epsilon, keep=[*its.keep] or None, method=its.method)
         if self.question == "hull":
-            return locations.hull(rho=rho, epsilon=epsilon, together=its.together, **written)
+            return locations.hull(rho=rho, epsilon=epsilon, together=its.together, to=to)
         if self.question == "nearest":
             assert its.k is not None
             share, together = its.locations, its.together
             return locations.nearest(
-                self._place, its.k, rho=rho, epsilon=epsilon, locations=share, together=together, **written
+                self._place, its.k, rho=rho, epsilon=epsilon, locations=share, together=together, to=to
             )
         if self.question == "first_within":
             assert its.radius is not None
             return locations.first_within(
-                self._place, its.radius, rho=rho, epsilon=epsilon, together=its.together, **written
+                self._place, its.radius, rho=rho, epsilon=epsilon, together=its.together, to=to
             )
         counting: Counting = {"every": its.every, "cap": its.cap, "bandwidth": its.bandwidth}
         if self.question == "counts":
-            return locations.counts(self.regions, rho=rho, epsilon=epsilon, **counting, **written)
+            return locations.counts(self.regions, rho=rho, epsilon=epsilon, **counting, to=to)
         if self.question == "heatmap":
             assert its.cell is not None
-            return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting, **written)
+            return locations.heatmap(its.cell, rho=rho, epsilon=epsilon, **counting, to=to)
         assert self.question == "flows"
         between = self.regions if its.cell is None else its.cell
-        return locations.flows(between, rho=rho, epsilon=epsilon, trip=its.trip, **counting, **written)
+        return locations.flows(between, rho=rho, epsilon=epsilon, trip=its.trip, **counting, to=to)
 
     @property
     def _place(self) -> geopandas.GeoSeries:
@@ -537,13 +540,6 @@ class FileRequest:
             lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}]{together})")
             lines += _call("    release.to_file", [repr(f"{target}/{summary_file(name)}")], self._signed)
         return lines
-
-
-class AnswerFile(TypedDict):
-    """The file that an answer is written to."""
-
-    to: Path | None
-    overwrite: bool
 
 
 class Counting(TypedDict):

@@ -447,8 +447,8 @@ def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(gpx_files, "_BLOCK", size)
         monkeypatch.setattr(gpx_files, "_ROWS", 5)
         assert gv.Locations(path).frame().equals(whole)
-        gv.Locations(path, area=BAY, outside="clamp").points(
-            to=tmp_path / "out.gpx", overwrite=True, rho=1e6, keep="all"
+        gv.Locations(path, area=BAY, outside="clamp", overwrite=True).points(
+            to=tmp_path / "out.gpx", rho=1e6, keep="all"
         )
         # Elevations tell places, and are released only by name.
         columns = [name for name in whole if name not in ("geometry", "time", "ele")]

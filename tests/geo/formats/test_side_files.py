@@ -120,7 +120,7 @@ def test_targets_among_other_data(tmp_path: Path) -> None:
 
 
 def test_a_shapefile_beside_a_release(tmp_path: Path) -> None:
-    """A shapefile whose .prj file programs would read with a table that was released is refused; another name works."""
+    """A shapefile whose .prj file programs would read with a released table is refused; another name works."""
     release = gv.Locations(people(), area=BAY).points(rho=1e-4)
     table = release.to_file(tmp_path / "rel.csv")
     with pytest.raises(FileUnavailable, match=r"rel\.csv, which was released"):

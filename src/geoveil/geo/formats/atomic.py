@@ -152,8 +152,10 @@ def _exchange(old: Iterable[Path], asides: Mapping[Path, Path], staged: Mapping[
         raise
 
 
-def check_target(target: Path, *, overwrite: bool, certificate: Path | None = None) -> None:
-    """Refuse a target that cannot be written, and one that exists unless it is to be overwritten."""
+def check_target(
+    target: Path, *, overwrite: bool, certificate: Path | None = None, setting: str = "overwrite:True"
+) -> None:
+    """Refuse a target that cannot be written, and one that exists unless it is to be overwritten by a setting."""
     encodable(target)
     if target.suffix.lower() in DRIVERS:
         usable_name(target)
@@ -174,7 +176,7 @@ def check_target(target: Path, *, overwrite: bool, certificate: Path | None = No
     existing = _existing(target, certificate)
     if existing and not overwrite:
         named = target if target.absolute() in existing else existing[0]
-        instead = Message("Choose another name, or replace it with {overwrite:True}.")
+        instead = Message(f"Choose another name, or replace it with {{{setting}}}.")
         raise FileUnavailable(str(named), "it exists", "a new name", instead)
     _check_free(existing)
 
