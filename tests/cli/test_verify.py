@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import stat
 import sys
 from pathlib import Path
@@ -191,13 +192,16 @@ def test_warnings_are_red_on_a_terminal(run: Any, tmp_path: Path, monkeypatch: p
     assert "\x1b[31mthe column address" in done.out
 
 
-def test_unknown_files_end_with_three(run: Any) -> None:
-    """A ledger that recorded an answer and another file makes no success: the exit code is 3, and it says why."""
+def test_unknown_files_end_with_three(run: Any, tmp_path: Path) -> None:
+    """A ledger that recorded an answer and other files makes no success: the exit code is 3, and it says why."""
     run("budget", "create", "a.db", "all", "--rho", "1")
     charged = ["--ledger", "a.db", "--subject", "all", "--label", "may"]
-    for name in ("first.geojson", "hull.geojson"):
+    for name in ("first.geojson", "second.geojson"):
         assert run("hull", "trips.csv", "-o", name, *LOCAL, "--rho", "1e-4", *charged).code == 0
-    assert run("verify", "first.geojson", "--ledger", "a.db").code == 0
+        assert run("verify", name, "--ledger", "a.db").code == 0
+    with gv.Ledger(tmp_path / "a.db") as ledger:
+        trips = gv.Locations(tmp_path / "trips.csv", area=LOCAL[1]).session(ledger=ledger, subject="all")
+        pickle.loads(pickle.dumps(trips.hull(rho=1e-4))).to_file(tmp_path / "hull.geojson")
     done = run("verify", "hull.geojson", "--ledger", "a.db")
     assert done.code == 3
     said = " ".join(done.out.split())
@@ -224,3 +228,29 @@ def test_existing_outputs_are_refused(run: Any, tmp_path: Path) -> None:
     assert run(*asked, "--overwrite").code == 0
     assert run("verify", "out.csv", "--certificate", "told.json", "--ledger", "a.db").code == 0
     assert not (tmp_path / "out.csv.certificate.json").exists()
+
+
+def test_summaries_are_replaced_and_verified(run: Any, tmp_path: Path) -> None:
+    """The folder of a summary is replaced with --overwrite, as its refusal says, and verified as a whole."""
+    asked = ["summary", "trips.csv", *LOCAL, "--rho", "1e-4", "-o", "sums"]
+    assert run(*asked).code == 0
+    names = {path.name for path in (tmp_path / "sums").iterdir()}
+    assert len(names) == 6
+    before = (tmp_path / "sums" / "center.geojson").read_bytes()
+    refused = run(*asked)
+    assert refused.code == 2
+    assert "--overwrite" in refused.err
+    assert (tmp_path / "sums" / "center.geojson").read_bytes() == before
+    assert run(*asked, "--overwrite").code == 0
+    assert (tmp_path / "sums" / "center.geojson").read_bytes() != before
+    assert {path.name for path in (tmp_path / "sums").iterdir()} == names
+    done = run("verify", "sums")
+    assert done.code == 0
+    assert done.out.count("as certified") == 3
+    assert len(json.loads(run("verify", "sums", "--json").out)["files"]) == 3
+    (tmp_path / "sums" / "radius.csv").write_text("forged")
+    assert run("verify", "sums").code == 1
+    (tmp_path / "sums" / "radius.csv").unlink()
+    assert run("verify", "sums").code == 2
+    (tmp_path / "other").write_text("a file")
+    assert run(*asked[:-1], "other", "--overwrite").code == 2

@@ -207,9 +207,14 @@ class FileQuestion:
         if self.request.question != "summary":
             target.check(endings)
         elif target.path is not None:
-            writable(target.path)
-            if Path(target.path).exists():
-                raise InvalidParameter("-o", target.path, "a new folder", "Choose another name.")
+            folder = Path(target.path)
+            if folder.exists() and not folder.is_dir():
+                raise InvalidParameter("-o", target.path, "a folder", "Choose another name.")
+            if folder.is_dir() and not terminal.state().overwrite:
+                remedy = "Choose another name, or replace the files of an earlier summary with --overwrite."
+                raise InvalidParameter("-o", target.path, "a new folder", remedy)
+            for path in self.request.written(folder) if folder.is_dir() else [folder]:
+                writable(str(path))
         drawable(self.output)
 
     @contextmanager
@@ -218,7 +223,7 @@ class FileQuestion:
         if self.target.path is None:
             yield None, False
         elif self.request.question == "summary":
-            yield Path(self.target.path), False
+            yield Path(self.target.path), terminal.state().overwrite
             terminal.state().released = self.target.path
         else:
             with self.target.opened(endings[0]) as (path, overwrite):
@@ -473,7 +478,7 @@ def summary(asking: FileQuestion) -> None:
     """Release center, radius and bounds of a file's locations.
 
     The radius is that of the smallest circle around all locations. A third of the budget goes to each of the three.
-    The output is a new folder for the three answers, each with its certificate.
+    The output is a folder for the three answers, each with its certificate.
     """
     if asking.request.account.short == "skip":
         raise click.UsageError("--short skip works for a single question, and a summary asks three: leave it out.")

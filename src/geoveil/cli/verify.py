@@ -1,8 +1,9 @@
-"""`geoveil verify`: check a released file against its certificate, a ledger and a public key."""
+"""`geoveil verify`: check a released file or summary against its certificates, a ledger and a public key."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from geoveil.cli.options import as_json
 from geoveil.requests.accounts import existing_ledger
 
 if TYPE_CHECKING:
+    from geoveil import Verification
     from geoveil.certificates import Certificate
 
 #: The word before a check, and its colour.
@@ -41,32 +43,56 @@ _EXIT_CODES = {"holds": 0, "fails": 1, "open": 3}
 def verify(released: str, ledger: str | None, key: str | None, certificate: str | None, as_json: bool) -> None:
     """Verify a released FILE against its certificate, a ledger and a public key.
 
+    FILE may be the folder of a summary, whose three files are verified.
+
     Exits with 0 if nothing is wrong, with 1 if something is, with 2 if it cannot be checked (a file, a ledger or a key
     that cannot be read), and with 3 if the ledger cannot tell, as it recorded an answer and not this file.
     """
     from geoveil import Ledger
     from geoveil import verify as verified
     from geoveil.errors import GeoveilError
-    from geoveil.messages import worded
 
     try:
         with ExitStack() as stack, terminal.waiting("Verifying"):
             opened = None if ledger is None else stack.enter_context(Ledger(existing_ledger(ledger)))
-            found = verified(released, ledger=opened, key=key, certificate=certificate)
+            files = [released] if certificate is not None else _files(released)
+            outcomes = {file: verified(file, ledger=opened, key=key, certificate=certificate) for file in files}
     except GeoveilError as problem:
         raise _Unchecked(problem.worded(OPTIONS, outcome=False)) from None
     if as_json:
-        terminal.json(found.to_dict(OPTIONS))
+        told = {file: outcome.to_dict(OPTIONS) for file, outcome in outcomes.items()}
+        terminal.json(told.get(released, {"files": told}))
     else:
-        lines = [
-            (terminal.styled(*_SIGNS[check.outcome, check.asked]), f"{check.name}: {worded(check.text, OPTIONS)}")
-            for check in found.checks
-        ]
-        told = f"{released}: {found.summary}."
-        terminal.answer(terminal.grid(lines), "", terminal.styled(told, "bold" if found else "bold red"))
-        for warning in _warnings(found.certificate) if found else []:
-            terminal.answer(terminal.styled(warning, "red"))
-    click.get_current_context().exit(_EXIT_CODES[found.outcome])
+        for file, outcome in outcomes.items():
+            _tell(file, outcome)
+    worst = next(word for word in ("fails", "open", "holds") if word in {each.outcome for each in outcomes.values()})
+    click.get_current_context().exit(_EXIT_CODES[worst])
+
+
+def _files(released: str) -> list[str]:
+    """Return the files to verify: those of a summary, if it is the folder of one; else the file that is named."""
+    from geoveil.geo.formats.atomic import certificate_path
+    from geoveil.requests.file_request import SUMMARY, summary_file
+
+    path = Path(released)
+    files = [path / summary_file(name) for name in SUMMARY]
+    # A released folder has one certificate, beside it.
+    is_summary = not certificate_path(path).exists() and any(certificate_path(file).exists() for file in files)
+    return [*map(str, files)] if is_summary else [released]
+
+
+def _tell(file: str, outcome: Verification) -> None:
+    """Print the checks of a file, and their outcome."""
+    from geoveil.messages import worded
+
+    lines = [
+        (terminal.styled(*_SIGNS[check.outcome, check.asked]), f"{check.name}: {worded(check.text, OPTIONS)}")
+        for check in outcome.checks
+    ]
+    told = f"{file}: {outcome.summary}."
+    terminal.answer(terminal.grid(lines), "", terminal.styled(told, "bold" if outcome else "bold red"))
+    for warning in _warnings(outcome.certificate) if outcome else []:
+        terminal.answer(terminal.styled(warning, "red"))
 
 
 def _warnings(certificate: Certificate | None) -> list[str]:

@@ -247,6 +247,9 @@ class FileRequest:
         """Return the files of a release, without their certificates."""
         return [target / summary_file(name) for name in SUMMARY] if self.question == "summary" else [target]
 
+    def _is_new_folder(self, target: Path) -> bool:
+        return self.question == "summary" and not target.exists()
+
     # What is refused and foreseen ----------------------------------------------------------------------------------
 
     def check(self) -> None:
@@ -294,7 +297,7 @@ class FileRequest:
         Parameters
         ----------
         target : Path, optional
-            The released file; of a summary, a new folder. Points need one.
+            The released file; of a summary, its folder. Points need one.
         ledger : Ledger, optional
             The ledger that is charged.
         progress : callable
@@ -302,13 +305,13 @@ class FileRequest:
         confirm : callable, optional
             Called with the concerns about a release of points, before anything is charged.
         overwrite : bool
-            Whether an existing file is replaced.
+            Whether existing files are replaced.
         """
         from geoveil.geo.formats.atomic import check_target
 
-        if target is not None and self.question != "summary":
-            # A file that could not be written is refused before anything is charged.
-            check_target(target, overwrite=overwrite)
+        # A file that could not be written is refused before anything is charged. A new folder has none.
+        for path in [] if target is None or self._is_new_folder(target) else self.written(target):
+            check_target(path, overwrite=overwrite)
         if self.options.motion is not None:
             check_times(self.file, self.times, self.settings.where)
         locations = self.settings.locations(
@@ -330,9 +333,9 @@ class FileRequest:
             return [self.ask(locations, to=target)]
         releases = self._summary(locations)
         if target is not None:
-            target.mkdir()
+            target.mkdir(exist_ok=overwrite)
             for release, path in zip(releases, self.written(target), strict=True):
-                release.to_file(path, sign=self.key)
+                release.to_file(path, sign=self.key, overwrite=overwrite)
         return releases
 
     def _points(self, locations: Locations, target: Path, overwrite: bool) -> Release:
