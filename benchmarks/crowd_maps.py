@@ -23,8 +23,8 @@ _TARGETS = {5e-5: (0.62, 0.35, 0.27), 2.2e-6: (0.79, 0.47, 0.30)}
 _CELLS = (250.0, 500.0, 1000.0)
 
 
-def check_ins() -> tuple[np.ndarray, np.ndarray]:
-    """Return the check-ins within the square in metres, and the person of each."""
+def check_ins(half: float = _HALF) -> tuple[np.ndarray, np.ndarray]:
+    """Return the check-ins within a square in metres, and the person of each."""
     names = ["person", "time", "lat", "lon", "place"]
     frame = pd.read_csv(_FOLDER / "events.csv.gz", sep="\t", names=names)
     plane = gv.local(lat=40.73, lon=-73.97, radius=60_000)
@@ -32,7 +32,7 @@ def check_ins() -> tuple[np.ndarray, np.ndarray]:
     released = gv.Locations(places[:1], crs=4326, area=plane).points(rho=1)
     assert released.plane is not None
     x = released.plane.into(places)
-    inside = (np.abs(x) < _HALF).all(axis=1)
+    inside = (np.abs(x) < half).all(axis=1)
     return x[inside], pd.factorize(frame["person"][inside])[0]
 
 

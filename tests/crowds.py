@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from geoveil.queries.crowd import Flows, Lattice, PlaceSums, RegionCounts, TripSums
+from geoveil.queries.crowd import Flows, Lattice, PairedSums, PlaceSums, RegionCounts, TripSums
 from geoveil.queries.crowd.crowd_query import CrowdQuery
 
 Floats = NDArray[np.float64]
@@ -65,24 +65,33 @@ def _factor(a: float, origin: float, cell: float, i: int, m: int) -> Fraction:
     return exact_spline(position / m) / m
 
 
-def evaluated(query: CrowdQuery[PlaceSums] | CrowdQuery[TripSums], x: Floats, weights: Floats | None = None) -> Floats:
+def evaluated(query: CrowdQuery[Any], x: Floats, weights: Floats | None = None) -> Floats:
     """The value of a query for points (n, 2), or for trips (n, 4), as the package evaluates it."""
     sums = query.accumulator()
     if isinstance(sums, TripSums):
         sums.add(x[:, :2], x[:, 2:], weights)
     else:
-        assert isinstance(sums, PlaceSums)
+        assert isinstance(sums, PlaceSums | PairedSums)
         sums.add(x, weights)
-    return query.value(sums).ravel()  # type: ignore[arg-type]
+    return query.value(sums).ravel()
 
 
-def modelled(query: CrowdQuery[PlaceSums] | CrowdQuery[TripSums], x: Floats, weights: Floats) -> Floats:
+def end_modelled(query: CrowdQuery[Any], end: Floats) -> Floats:
+    """The numbers of one place or of one end of a trip, from the definition."""
+    cells = kernel(end, query.lattice, query.side).ravel()
+    if isinstance(query, RegionCounts | Flows) and query.regions is not None:
+        cells = query.regions.shares @ cells
+    if isinstance(query, RegionCounts) and query.beside is not None:
+        beside = kernel(end, query.beside.lattice, query.beside.side).ravel()
+        cells = np.concatenate([cells, query.beside.gain * beside])
+    return np.asarray(cells)
+
+
+def modelled(query: CrowdQuery[Any], x: Floats, weights: Floats) -> Floats:
     """The same from the definition."""
     rows = []
     for item in x:
-        ends = [kernel(end, query.lattice, query.side).ravel() for end in item.reshape(-1, 2)]
-        if isinstance(query, RegionCounts | Flows) and query.regions is not None:
-            ends = [query.regions.shares @ end for end in ends]
+        ends = [end_modelled(query, end) for end in item.reshape(-1, 2)]
         rows.append(ends[0] if len(ends) == 1 else np.outer(*ends).ravel())
     return np.asarray(weights @ np.array(rows))
 
@@ -94,11 +103,7 @@ def changed(query: CrowdQuery[Any], before: Floats, after: Floats, weights: Floa
 
 def model_changed(query: CrowdQuery[Any], before: Floats, after: Floats) -> float:
     """How far the value moves for one item of weight 1, from the definition."""
-    ends = [
-        [kernel(end, query.lattice, query.side).ravel() for end in item.reshape(-1, 2)] for item in (before, after)
-    ]
-    if isinstance(query, RegionCounts | Flows) and query.regions is not None:
-        ends = [[query.regions.shares @ end for end in item] for item in ends]
+    ends = [[end_modelled(query, end) for end in item.reshape(-1, 2)] for item in (before, after)]
     if len(ends[0]) == 1:
         return float(np.linalg.norm(ends[1][0] - ends[0][0]))
     # Of a ⊗ b - c ⊗ d = (a - c) ⊗ b + c ⊗ (b - d).

@@ -31,6 +31,7 @@ from geoveil.mechanisms import laplace as laplace_module
 from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, rectangles, samplers
 from geoveil.noise.samplers import spherical_laplace
+from geoveil.postprocess import region_totals
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretch_sizes, stretches
 from geoveil.queries import SUMMARIES, Points, UnitSizes, constants, convex, crowd, hull, nearest, support
 from geoveil.queries.crowd import counts, fixed_point, flows, kernel
@@ -41,6 +42,7 @@ from tests.mechanisms import test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.noise import test_rectangles
 from tests.oracle import Floats
+from tests.postprocess import test_region_totals
 from tests.queries import test_crowd, test_support
 from tests.queries import test_units as test_query_units
 
@@ -428,6 +430,27 @@ def counts_check() -> None:
     test_crowd.check_constant(crowd.RegionCounts(2, 2, test_crowd.RHO, lattice=at, regions=test_crowd.halves(at)))
 
 
+def map_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Noise for the counts alone, although a map is released beside them."""
+    patch.setattr(counts.RegionCounts, "kernel_constant", property(lambda query: query.counts_constant))
+
+
+def blur_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Counts in regions as if nobody were near a border: the stated error is that of noise."""
+    right = region_totals.Surroundings.of
+
+    def without_borders(*given: Any) -> region_totals.Surroundings:
+        found = right(*given)
+        return replace(found, near=0 * found.near, steps=0 * found.steps)
+
+    patch.setattr(region_totals.Surroundings, "of", without_borders)
+
+
+def correction_reversed(patch: pytest.MonkeyPatch) -> None:
+    """Counts that are corrected towards the outside."""
+    patch.setattr(region_totals, "_MOVED", -region_totals._MOVED)
+
+
 def summary_check(name: str) -> None:
     """The oracle's check of a summary."""
     test_oracle.check_single_step(SUMMARIES[name](4, 2, RHO))
@@ -488,6 +511,10 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (slopes_at_centres, partial(test_crowd.check_divergence, test_crowd.RHO)),
     (one_end_moves, test_crowd.check_flows),
     (half_the_variation, counts_check),
+    (map_for_nothing, test_crowd.check_counts_with_map),
+    (blur_ignored, test_region_totals.check_coverage),
+    (blur_ignored, partial(test_region_totals.check_coverage, mapped=False)),
+    (correction_reversed, test_region_totals.check_correction),
     (rounded_sums, partial(test_crowd.check_order_does_not_matter, 1)),
     (fine_parts_lost, test_crowd.test_many_small_weights_are_not_lost),
     (mean_unit_size, test_units.check_noise_of_the_mean),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.mechanisms import Gaussian, Laplace
 from geoveil.noise import Entropy, Experiment, as_reals
 from geoveil.privacy import CGP, GP
-from geoveil.queries.crowd import CrowdMap, CrowdQuery, Flows, Lattice, PlaceSums, RegionCounts, Regions
+from geoveil.queries.crowd import CrowdMap, CrowdQuery, Flows, Lattice, MapBeside, PlaceSums, RegionCounts, Regions
 from geoveil.queries.crowd.kernel import flow_constant, heat_constant, square_sums
 from geoveil.queries.crowd.sums import place_error
 from geoveil.queries.crowd.variation import FISHER, flow_variation, variation
@@ -152,6 +153,73 @@ def test_the_constant_of_counts_is_attained_by_two_half_planes(side: int) -> Non
     check_constant(RegionCounts(2, 2, RHO, lattice=at, side=side, regions=halves(at)))
 
 
+def counts_with_map(n: int, *, gain: float | None = None, guarantee: CGP = RHO, **how: Any) -> RegionCounts:
+    """Counts in two half-planes beside a map of cells three times as large, an edge of which is where they meet.
+
+    Without a gain, counts and map share the budget equally.
+    """
+    at = lattice(24)
+    around = Lattice(at.west, at.south - CELL, 3 * CELL, 9, 8)
+    alone = RegionCounts(n, 2, guarantee, lattice=at, regions=halves(at), **how)
+    even = alone.counts_constant / MapBeside(around, 2, 1.0).constant
+    return replace(alone, beside=MapBeside(around, 2, even if gain is None else gain))
+
+
+def check_counts_with_map(gain: float | None = None) -> None:
+    """A place that crosses from one half-plane to the other, along the middle of a row of the map."""
+    check_constant(counts_with_map(2, gain=gain))
+
+
+@pytest.mark.parametrize("gain", [None, 0.1, 30.0])
+def test_the_constant_of_counts_with_a_map_is_attained(gain: float | None) -> None:
+    """Where those of both are: it is the root of the sum of their squares."""
+    check_counts_with_map(gain)
+
+
+def test_counts_and_map_share_the_budget() -> None:
+    """With equal shares each has the noise that it has alone for half of the budget."""
+    query, half = counts_with_map(2), CGP(rho=RHO.rho / 2, metric="1")
+    assert query.beside is not None
+    alone = replace(query, beside=None, guarantee=half)
+    around = CrowdMap(2, 2, half, lattice=query.beside.lattice, side=query.beside.side)
+    assert query.mechanism.scale == pytest.approx(alone.mechanism.scale)
+    assert query.mechanism.scale / query.beside.gain == pytest.approx(around.mechanism.scale)
+    assert query.error(0.05) == pytest.approx(alone.error(0.05))
+    assert query.error(0.05, each=True) == pytest.approx(alone.error(0.05, each=True))
+    assert query.zcdp().rho == pytest.approx(alone.zcdp().rho + around.zcdp().rho)
+
+
+def test_counts_with_a_map_have_two_parts() -> None:
+    """Both parts, by slice, are those of the queries alone; sums of two processes are added."""
+    rng = np.random.default_rng(4)
+    query = counts_with_map(50, slices=2)
+    assert query.beside is not None
+    x, slices = middle(24, 50) + rng.uniform(-1500, 1500, size=(50, 2)), rng.integers(0, 2, 50)
+    sums, more = query.accumulator(), query.accumulator()
+    sums.add(x[:20], slices=slices[:20])
+    more.add(x[20:], slices=slices[20:])
+    sums.merge(more)  # type: ignore[arg-type]
+    counts, maps = query.parts(query.value(sums))
+    around = CrowdMap(50, 2, RHO, lattice=query.beside.lattice, side=query.beside.side)
+    for index in range(2):
+        chosen = x[slices == index]
+        np.testing.assert_allclose(counts[index], evaluated(replace(query, beside=None, slices=1), chosen))
+        np.testing.assert_allclose(np.asarray(maps)[index].ravel(), evaluated(around, chosen), atol=1e-12)
+    assert query.ask_sums(sums, Experiment(np.random.default_rng(1))).value.shape == (2, 2 + 72)
+
+
+def test_counts_with_a_map_are_described_and_checked() -> None:
+    """Parameters tell maps apart; Laplace noise, which grows with the cells, has none beside."""
+    query, other = counts_with_map(2), counts_with_map(2, gain=0.5)
+    assert query.comparable
+    assert json.loads(json.dumps(query.parameters())) == query.parameters() != other.parameters()
+    assert query.parameters()["map_cell"] == 3 * CELL
+    with pytest.raises(InvalidParameter, match="beside"):
+        replace(query, method="both")
+    with pytest.raises(InvalidParameter, match="gain"):
+        MapBeside(lattice(3), 1, 0.0)
+
+
 def check_flows(side: int = 1) -> None:
     """Both ends of a trip move."""
     check_constant(Flows(1, 2, RHO, lattice=lattice(4 * side + 1), side=side), 1, starts=4)
@@ -172,13 +240,14 @@ def test_no_step_changes_a_crowd_answer_faster_than_its_constant(data: st.DataOb
     at = Lattice(-100, 50, 80.0, 6, 4)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     shares = rng.random((3, at.cells)) * (rng.random((3, at.cells)) < 0.7)
-    kind = data.draw(st.sampled_from(["map", "counts", "flows", "regional flows"]))
+    kind = data.draw(st.sampled_from(["map", "counts", "counts with map", "flows", "regional flows"]))
     regions = Regions(at, shares)
     query: CrowdQuery[Any]
     if kind == "map":
         query = CrowdMap(2, 2, RHO, lattice=at, side=side)
-    elif kind == "counts":
-        query = RegionCounts(2, 2, RHO, lattice=at, side=side, regions=regions)
+    elif kind.startswith("counts"):
+        beside = MapBeside(Lattice(-130, 20, 170.0, 4, 3), 2, 5.0) if kind == "counts with map" else None
+        query = RegionCounts(2, 2, RHO, lattice=at, side=side, regions=regions, beside=beside)
     else:
         query = Flows(2, 2, RHO, lattice=at, side=side, regions=None if kind == "flows" else regions)
     width = 4 if isinstance(query, Flows) else 2
@@ -445,6 +514,7 @@ def test_values_follow_their_definition(side: int) -> None:
     queries: list[CrowdQuery[Any]] = [
         CrowdMap(40, 2, RHO, lattice=at, side=side),
         RegionCounts(40, 2, RHO, lattice=at, side=side, regions=regions),
+        RegionCounts(40, 2, RHO, lattice=at, side=side, regions=regions, beside=MapBeside(at, 3, 0.7)),
         Flows(40, 2, RHO, lattice=at, side=side),
         Flows(40, 2, RHO, lattice=at, side=side, regions=regions),
     ]

@@ -27,6 +27,14 @@ from geoveil.geo.forms import Floats
 from geoveil.noise import Source
 from geoveil.postprocess.flow_sharpening import sharpen_flows
 from geoveil.postprocess.grid import Grid
+from geoveil.postprocess.region_totals import (
+    COUNTS_SHARE,
+    RegionTotals,
+    Surroundings,
+    count_blurs,
+    region_totals,
+    totals_of_counts,
+)
 from geoveil.postprocess.sharpening import kernel_side, sharpen, simplex, spline_taps
 from geoveil.privacy import (
     CGP,
@@ -40,9 +48,20 @@ from geoveil.privacy import (
     duration_words,
     is_duration,
 )
-from geoveil.queries import Answer, CrowdMap, CrowdQuery, Flows, Lattice, Query, RegionCounts, Regions, UnitSizes
-from geoveil.queries.crowd.lattice import WIDEST
-from geoveil.queries.crowd.sums import KernelSums
+from geoveil.queries import (
+    Answer,
+    CrowdMap,
+    CrowdQuery,
+    Flows,
+    Lattice,
+    MapBeside,
+    Query,
+    RegionCounts,
+    Regions,
+    UnitSizes,
+)
+from geoveil.queries.crowd.lattice import MOST_CELLS, WIDEST
+from geoveil.queries.crowd.sums import KernelSums, PairedSums
 from geoveil.release import Release
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
 
@@ -74,8 +93,10 @@ _MOST_SLICES = 2_000
 _SIDE = math.sqrt(3)
 #: The side of the kernel in lattice cells, for counts in regions. A region covers a share of each cell.
 _FINE = 4
-#: The largest number of lattice cells for regions.
-_REGION_CELLS = 4_000_000
+#: The largest number of lattice cells for regions, and beyond which the kernel has only one cell.
+_REGION_CELLS, _REFINED_CELLS = 4_000_000, 1_000_000
+#: The side of the kernel of the map beside counts, in its cells, and the largest number of its cells.
+_BESIDE, _BESIDE_CELLS = 2, 2**18
 
 
 @dataclass(frozen=True)
@@ -187,11 +208,11 @@ class CrowdQuestion(ABC, Generic[Q]):
         """Return the release: the noisy numbers, and an estimate made from them."""
 
     def _told(
-        self, query: Q, noisy: Floats, step: str, total: float, slices: Slices, *, sums: int = 1
+        self, query: Q, noisy: Floats, steps: tuple[str, ...], total: float, slices: Slices, *, sums: int = 1
     ) -> dict[str, Any]:
         """Return the fields of a release about its numbers, each of which is the sum of some of the query's."""
         return {
-            "processing": Processing((step,), bounded=False),
+            "processing": Processing(steps, bounded=False),
             "counted": self.counted(query.guarantee.metric),
             "total": total,
             "slices": slices.names,
@@ -274,7 +295,7 @@ class HeatMapQuestion(CrowdQuestion[CrowdMap]):
         return CrowdHeatMap(
             value.reshape(shape),
             grid=self.shown,
-            **self._told(query, noisy.reshape(shape), step, total, slices, sums=divisions**2),
+            **self._told(query, noisy.reshape(shape), (step,), total, slices, sums=divisions**2),
             **more,
         )
 
@@ -290,18 +311,25 @@ def region_lattice(shapes: Shapes, bandwidth: float, *, most: int = _REGION_CELL
 
     The lattice is as fine as its number of cells allows, up to four cells along the side of the kernel.
     """
+    for fine in range(_FINE, 0, -1):
+        lattice = _lattice_around(shapes, bandwidth, fine)
+        if lattice is not None and lattice.cells <= (min(most, _REFINED_CELLS) if fine > 1 else most):
+            return lattice, fine
+    remedy = "Give a larger bandwidth, or fewer regions."
+    raise InvalidParameter("bandwidth", bandwidth, f"large enough for at most {most:,} cells", remedy)
+
+
+def _lattice_around(shapes: Shapes, bandwidth: float, fine: int) -> Lattice | None:
+    """Return a lattice that holds the kernels of all places in regions; None if it has far too many cells."""
     import shapely
 
     west, south, east, north = shapely.total_bounds(shapes)
-    side = bandwidth * _SIDE
-    for fine in range(_FINE, 0, -1):
-        cell = side / fine
-        pad = 2 * fine + 1
-        columns, rows = (math.ceil(length / cell) + 2 * pad for length in (east - west, north - south))
-        if rows * columns <= most:
-            return Lattice(west - pad * cell, south - pad * cell, cell, rows, columns), fine
-    remedy = "Give a larger bandwidth, or fewer regions."
-    raise InvalidParameter("bandwidth", bandwidth, f"large enough for at most {most:,} cells", remedy)
+    cell = bandwidth * _SIDE / fine
+    pad = 2 * fine + 1
+    columns, rows = (math.ceil(length / cell) + 2 * pad for length in (east - west, north - south))
+    if rows * columns > MOST_CELLS:
+        return None
+    return Lattice(west - pad * cell, south - pad * cell, cell, rows, columns)
 
 
 @dataclass(frozen=True)
@@ -314,51 +342,93 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
 
     name: str = field(init=False, default="counts")
 
-    def _bandwidth(self, guarantee: Guarantee, total: float) -> float:
-        """Return the blur in metres: given, or such that the noise is small beside a typical count.
+    def _bandwidth(self, guarantee: Guarantee, total: float, slices: int) -> tuple[float, float | None]:
+        """Return the blurs in metres of the counts, and of the map beside them if their noise is Gaussian.
 
-        It is at most a quarter of the root of a typical area, and large enough for the lattice to hold all regions.
+        Both are large enough for their lattices to hold all regions. Laplace noise grows with the number of cells, so
+        no map is beside it: then the noise of a count is small beside a typical count, and the blur is at most a
+        quarter of the root of a typical area.
         """
         import shapely
 
-        if self.bandwidth is not None:
-            return self.bandwidth
-        typical = math.sqrt(float(np.median(shapely.area(self.shapes))))
-        epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
-        noise = max(0.005 * total / len(self.shapes), 0.3 * self.weight)
-        wanted = self.weight / (math.sqrt(math.pi) * epsilon * noise)
+        areas = shapely.area(self.shapes)
         west, south, east, north = shapely.total_bounds(self.shapes)
-        least = max(east - west, north - south) / (0.9 * math.sqrt(_REGION_CELLS) * _SIDE)
-        return float(max(min(wanted, typical / 4), least))
+        longest = max(east - west, north - south)
+        least, least_beside = (
+            longest / (0.9 * math.sqrt(most / slices) * _SIDE / fine)
+            for most, fine in ((_REGION_CELLS, 1), (_BESIDE_CELLS, _BESIDE))
+        )
+        if not isinstance(guarantee, CGP) or self.method != "best":
+            epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
+            noise = max(0.005 * total / len(self.shapes), 0.3 * self.weight)
+            wanted = self.weight / (math.sqrt(math.pi) * epsilon * noise)
+            return self.bandwidth or max(min(wanted, math.sqrt(float(np.median(areas))) / 4), least), None
+        found = count_blurs(total / slices, float(guarantee.rho), areas, shapely.length(self.shapes), unit=self.weight)
+        narrow = self.bandwidth or max(found.counts, least)
+        return narrow, max(found.map, least_beside, 2 * narrow)
 
     @cached_property
-    def _known(self) -> dict[float, tuple[Lattice, int, Regions]]:
+    def _known(self) -> dict[tuple[float, float | None], tuple[int, Regions, Surroundings]]:
         return {}
 
-    def _regions(self, bandwidth: float) -> tuple[Lattice, int, Regions]:
-        """Return the lattice, the side of its kernel, and the regions on it; computed once."""
-        if bandwidth not in self._known:
+    def _regions(self, bandwidth: float, beside: float | None) -> tuple[int, Regions, Surroundings]:
+        """Return the side of the kernel, the regions on its lattice, and the borders on that of the map beside.
+
+        Without a map the borders are on the lattice of the counts. Computed once.
+        """
+        if (bandwidth, beside) not in self._known:
             lattice, side = region_lattice(self.shapes, bandwidth)
-            self._known[bandwidth] = lattice, side, Regions.of(self.shapes, lattice)
-        return self._known[bandwidth]
+            regions = Regions.of(self.shapes, lattice)
+            at, shares = lattice, regions.shares
+            if beside is not None:
+                around = _lattice_around(self.shapes, beside, _BESIDE)
+                assert around is not None
+                at, shares = around, Regions.of(self.shapes, around).shares
+            borders = Surroundings.of(self.shapes, shares, (at.west, at.south), at.cell, at.shape)
+            self._known[bandwidth, beside] = side, regions, borders
+        return self._known[bandwidth, beside]
 
     def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> RegionCounts:
-        lattice, side, regions = self._regions(self._bandwidth(guarantee, total))
-        how = {"lattice": lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
-        return RegionCounts(source.n, 2, guarantee, self.method, **how)
+        bandwidth, beside = self._bandwidth(guarantee, total, slices.count)
+        side, regions, _ = self._regions(bandwidth, beside)
+        how = {"lattice": regions.lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
+        alone = RegionCounts(source.n, 2, guarantee, self.method, **how)
+        if beside is None:
+            return alone
+        around = _lattice_around(self.shapes, beside, _BESIDE)
+        assert around is not None
+        gain = alone.counts_constant / MapBeside(around, _BESIDE, 1.0).constant
+        return replace(alone, beside=MapBeside(around, _BESIDE, gain * math.sqrt(1 / COUNTS_SHARE - 1)))
+
+    def _totals(self, query: RegionCounts, drawn: Answer, total: float) -> tuple[RegionTotals, Floats, str]:
+        """Return the estimated totals and their errors, the released counts, and the steps in words."""
+        counts, maps = query.parts(drawn.value)
+        deviation = query.mechanism.deviation
+        how = {"unit": min(self.weight, total)}
+        bandwidth, beside = self._bandwidth(query.guarantee, total, query.slices)
+        around = self._regions(bandwidth, beside)[2]
+        if query.beside is None or maps is None:
+            found = totals_of_counts(counts, deviation, query.blur, around, **how)
+            return found, counts, "corrected for the blur across borders"
+        at, noise = query.beside, deviation / query.beside.gain
+        taps = spline_taps(at.side)
+        sharp = sharpen(maps, taps, noise, total, at_most=True)
+        found = region_totals(counts, deviation, query.blur, around, maps, sharp, noise, taps, **how)
+        step = f"combined with a sharpened map of {at.lattice.rows} by {at.lattice.columns} cells"
+        return found, counts, step
 
     def release(
         self, query: RegionCounts, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]
     ) -> CrowdCounts:
         import pandas as pd
 
-        noisy = np.reshape(drawn.value, (slices.count, len(self.regions)))
-        numbers, step = _projected(noisy, query.regions, total)
+        totals, noisy, step = self._totals(query, drawn, total)
+        numbers, projected = _projected(totals.value, query.regions, total)
         frames = []
-        for name, persons, raw in zip(slices.names or ("",), numbers, noisy, strict=True):
+        for name, *columns in zip(slices.names or ("",), numbers, totals.error, noisy, strict=True):
             frame = self.regions.to_frame("geometry").set_geometry("geometry")
-            frame.insert(0, self.counted(query.guarantee.metric), persons)
-            frame.insert(1, "noisy", raw)
+            for position, title in enumerate((self.counted(query.guarantee.metric), "error", "noisy")):
+                frame.insert(position, title, columns[position])
             if slices.names:
                 frame.insert(0, "slice", name)
             frames.append(frame)
@@ -366,7 +436,8 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
         return CrowdCounts(
             frames[0] if len(frames) == 1 else pd.concat(frames),
             numbers=numbers.reshape(shape),
-            **self._told(query, noisy.reshape(shape), step, total, slices),
+            errors=totals.error.reshape(shape),
+            **self._told(query, noisy.reshape(shape), (step, projected), total, slices),
             **more,
         )
 
@@ -409,7 +480,7 @@ class FlowsQuestion(CrowdQuestion[Flows]):
             step = "sharpened by ridge regression without negative numbers"
         else:
             found, step = _projected(noisy, query.regions, total)
-        return CrowdFlows(found, places=self.places, **self._told(query, noisy, step, total, slices), **more)
+        return CrowdFlows(found, places=self.places, **self._told(query, noisy, (step,), total, slices), **more)
 
 
 def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, str]:
@@ -421,7 +492,7 @@ def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, s
 
 
 @dataclass(frozen=True)
-class WeightedSums(CrowdAdder[KernelSums]):
+class WeightedSums(CrowdAdder[KernelSums | PairedSums]):
     """The sums of kernels that a question needs; the question knows the weights."""
 
     query: CrowdQuery[Any]
@@ -433,11 +504,11 @@ class WeightedSums(CrowdAdder[KernelSums]):
         """Whether the time of each item is needed."""
         return bool(self.slices.names)
 
-    def empty(self) -> KernelSums:
-        sums: KernelSums = self.query.accumulator()
+    def empty(self) -> KernelSums | PairedSums:
+        sums: KernelSums | PairedSums = self.query.accumulator()
         return sums
 
-    def add(self, sums: KernelSums, batch: CrowdBatch) -> None:
+    def add(self, sums: KernelSums | PairedSums, batch: CrowdBatch) -> None:
         sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))  # type: ignore[attr-defined]
 
 

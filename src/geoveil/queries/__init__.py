@@ -1,7 +1,7 @@
 """Queries about a tuple of points: frozen values that take arrays in metres and return private answers."""
 
 from geoveil.queries.answer import Answer, Answers, HalfSpaces, answers_without_values
-from geoveil.queries.crowd import CrowdMap, CrowdQuery, Flows, Lattice, RegionCounts, Regions
+from geoveil.queries.crowd import CrowdMap, CrowdQuery, Flows, Lattice, MapBeside, RegionCounts, Regions
 from geoveil.queries.functions import Distance, UserFunction
 from geoveil.queries.hull import Hull, HullAnswer
 from geoveil.queries.identity import Points
@@ -27,6 +27,7 @@ __all__ = [
     "Hull",
     "HullAnswer",
     "Lattice",
+    "MapBeside",
     "Nearest",
     "Persons",
     "Points",

@@ -214,16 +214,19 @@ class CrowdCounts(CrowdRelease):
     ----------
     numbers : array
         The processed numbers, one for each region, with an axis for slices in front if there are several.
+    errors : array
+        The 95% error of each processed number, of noise and blur together, as estimated from the release.
 
     Examples
     --------
     >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
     >>> halves = geopandas.GeoSeries([shapely.box(-5e3, -5e3, 0, 5e3), shapely.box(0, -5e3, 5e3, 5e3)])
     >>> gv.Locations(homes, person=np.arange(500)).counts(halves, rho=5e-5).value.columns.tolist()
-    ['persons', 'noisy', 'geometry']
+    ['persons', 'error', 'noisy', 'geometry']
     """
 
     numbers: Floats = field(kw_only=True)
+    errors: Floats = field(kw_only=True)
 
     @property
     def _numbers(self) -> Floats:

@@ -20,7 +20,7 @@ from geoveil.privacy import exact
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.answer import Answer
 from geoveil.queries.crowd.lattice import WIDEST, Lattice
-from geoveil.queries.crowd.sums import KernelSums, place_error
+from geoveil.queries.crowd.sums import KernelSums, PairedSums, place_error
 
 __all__ = ["SLACK", "CrowdQuery", "Replacement"]
 
@@ -30,7 +30,7 @@ SLACK = 1 + Fraction(1, 2**40)
 #: A zCDP budget beyond which a guarantee for replacing a whole unit means nothing: ε is above 40 at δ = 1e-10.
 _EMPTY = 10.0
 
-S = TypeVar("S", bound=KernelSums)
+S = TypeVar("S", bound=KernelSums | PairedSums)
 
 
 class Replacement(NamedTuple):
@@ -143,6 +143,11 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
         """A public bound on the Euclidean norm of the value's error; see `value_error`."""
 
     @property
+    def place_error(self) -> float:
+        """The largest distance in metres between a point and the place at which doubles evaluate its kernel."""
+        return place_error(self.lattice)
+
+    @property
     def size(self) -> int:
         """The number of entries of the value."""
         return self.slices * math.prod(self.shape)
@@ -167,7 +172,7 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
         in the Euclidean norm. So the noiseless answers for two versions of a unit that are Δ apart differ by at most
         cK(Δ + 2·place_error) + 2η = cK(Δ + 2·sums_rounding).
         """
-        return (place_error(self.lattice) + self.sums_error / self.constant) * (1 + 2.0**-50)
+        return (self.place_error + self.sums_error / self.constant) * (1 + 2.0**-50)
 
     @property
     def blur(self) -> float:
@@ -190,7 +195,7 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
     @property
     def rounding_error(self) -> float:
         """The error of a number from rounding the points and from doubles: at most K times all weights."""
-        moved = self.rounding + place_error(self.lattice)
+        moved = self.rounding + self.place_error
         return (self.all_weights * self.kernel_constant * moved + self.sums_error) * (1 + 2.0**-50)
 
     def zcdp(self) -> Replacement:

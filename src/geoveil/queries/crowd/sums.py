@@ -16,7 +16,7 @@ from geoveil.queries.crowd.kernel import spline_weights, square_sums
 from geoveil.queries.crowd.lattice import Lattice
 from geoveil.queries.crowd.widening import reach, widened, widening_error
 
-__all__ = ["MOST_SUMS", "KernelSums", "PlaceSums", "TripSums", "place_error", "value_error"]
+__all__ = ["MOST_SUMS", "KernelSums", "PairedSums", "PlaceSums", "TripSums", "place_error", "value_error"]
 
 #: The weights of the four cells along an axis that a point reaches.
 Weights: TypeAlias = tuple[Floats, Floats, Floats, Floats]
@@ -204,6 +204,23 @@ class PlaceSums(KernelSums):
                 weighted = row_weight * w[rows]
                 for j, column_weight in enumerate(across):
                     self._add(first, i * self._shape[1] + j, weighted * column_weight, room)
+
+
+class PairedSums:
+    """The sums of the kernels of the same points on two lattices."""
+
+    def __init__(self, first: PlaceSums, second: PlaceSums) -> None:
+        self.first, self.second = first, second
+
+    def add(self, x: Floats | Reals, weights: ArrayLike | None = None, slices: ArrayLike | None = None) -> None:
+        """Add points to both; see `PlaceSums.add`."""
+        self.first.add(x, weights, slices)
+        self.second.add(x, weights, slices)
+
+    def merge(self, other: PairedSums) -> None:
+        """Add the sums of another process or thread for the same query."""
+        self.first.merge(other.first)
+        self.second.merge(other.second)
 
 
 class TripSums(KernelSums):
