@@ -2,18 +2,23 @@
 
     .venv/3.11/bin/python benchmarks/counts.py [DRAWS]
 
-Needs ../shared/data/gowalla-new-york, or the folder that GEOVEIL_GOWALLA names; without it, made-up cities only.
+Needs ../shared/data/gowalla-new-york, or the folder that GEOVEIL_GOWALLA names, and ../shared/data/cabspotting, or the
+folder that GEOVEIL_CABSPOTTING names; without them, made-up cities only.
 
 "Before" are counts with one blur and noise, projected to numbers that are not negative, whose stated error is that of
 the noise alone. "Now" is `Locations.counts`. Both have the same guarantee. An error is covered if it is at most the
 stated 95% error of its region. Districts are Voronoi cells of 250 points that follow a public rule (a quasi-random
 sequence): even ones, and ones that are smaller towards the middle. Boroughs are outlines of a dozen corners each,
-drawn by hand from coordinates of shores and borders.
+drawn by hand from coordinates of shores and borders. Of the taxis, a day of one counts as a person.
+
+The constants of `postprocess/region_totals.py` were chosen on the check-ins, which are therefore no test of them. The
+taxis were measured once, after everything was chosen.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -117,6 +122,18 @@ def made_up(kind: str, persons: int, seed: int) -> tuple[Floats, NDArray[np.intp
     return np.clip(visits, 1 - _HALF, _HALF - 1), person
 
 
+def taxi_days(folder: Path) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the points of San Francisco's taxis in metres about the middle of the city, and the taxi-day of each."""
+    frames = []
+    for index, path in enumerate(sorted(folder.glob("new_*.txt"))):
+        rows = np.loadtxt(path)
+        frames.append(np.column_stack([rows[:, :2], index * 100_000 + rows[:, 3] // 86_400]))
+    lat, lon, day = np.concatenate(frames).T
+    x = np.column_stack([(lon + 122.42) * 111_320 * math.cos(math.radians(37.77)), (lat - 37.77) * 110_950])
+    inside = (np.abs(x) < _HALF).all(axis=1)
+    return x[inside], np.unique(day[inside], return_inverse=True)[1]
+
+
 def before(crowd: Crowd, rho: float, rng: np.random.Generator) -> tuple[Floats, float]:
     """Return blurred counts with noise alone, and their stated error: the 95% quantile of the noise on a count."""
     sizes = np.bincount(crowd.person)
@@ -179,6 +196,12 @@ def main() -> None:
                 few = np.isin(far_person, np.random.default_rng(1).permutation(far_person.max() + 1)[:count])
                 city = Crowd(far[few], np.unique(far_person[few], return_inverse=True)[1], boroughs())
                 print(row(f"check-ins of {count:,} persons, 5 boroughs", city, rho, draws), flush=True)
+    taxis = Path(os.environ.get("GEOVEIL_CABSPOTTING", "../shared/data/cabspotting"))
+    if taxis.exists():
+        points = taxi_days(taxis)
+        for rho in _BUDGETS:
+            for name, shapes in (("even districts", even), ("districts, smaller in the middle", towards)):
+                print(row(f"taxi-days, 250 {name}", Crowd(*points, shapes), rho, draws), flush=True)
     for kind in ("even", "centre", "venues"):
         for persons in (300, 5_000, 50_000):
             city = Crowd(*made_up(kind, persons, 1), towards)

@@ -126,7 +126,7 @@ def test_borders_are_measured() -> None:
 
 
 def test_what_a_map_misses_of_a_step() -> None:
-    """Little noise leaves a little, and a map of noise alone nothing that is known: E grows with P and is below P·S."""
+    """E grows with P and is below P·S."""
     table = module._missed_steps()
     assert (np.diff(table) > 0).all()
     assert (table < module._RATIOS).all()

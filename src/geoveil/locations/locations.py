@@ -795,7 +795,7 @@ class Locations(Card):
         method: Method = "best",
         key: str | None = None,
     ) -> CrowdRelease:
-        """Release how many persons are expected in each of several public regions, soft at their borders.
+        """Release how many persons are expected in each of several public regions, and the error of each number.
 
         Parameters
         ----------
@@ -810,8 +810,8 @@ class Locations(Card):
         Returns
         -------
         CrowdCounts
-            Its value is a frame with the regions, the expected number in each, and the unprocessed number. See
-            `heatmap`.
+            Its value is a frame with the regions, the expected number in each, its 95% error (an estimate that covers
+            noise and blur), and the unprocessed number. See `heatmap`.
 
         Examples
         --------

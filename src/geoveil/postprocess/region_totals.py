@@ -18,9 +18,8 @@ that follow are integrals along the border of a region and over its area:
     counts    v₂ = σ² + v_b,                         v_b = (√2 - 1)/√π · h·∫_border P ds
     together  k = h/√(2π)·∫_border P ds, the covariance of what both miss
 
-E is what a Wiener filter misses of a step, per metre; v_b is what a Gaussian blur misses. A count is first corrected
-by h/√(2π)·∫_border (density inside - density outside) ds, from the sharpened map. The estimate is then m + g·(y - m),
-with the map's total m, the gain g = (v₁ - k)/V and V = v₁ + v₂ - 2k; its variance is v₁ - (v₁ - k)²/V.
+E is what a Wiener filter misses of a step, per metre; v_b is what a Gaussian blur misses. The estimate is
+m + g·(y - m), with the map's total m, the gain g = (v₁ - k)/V and V = v₁ + v₂ - 2k; its variance is v₁ - (v₁ - k)²/V.
 
 The power is P = a·d + b·q, where d is the density of the sharpened map and q that of the squares of its cells: clumps
 of a persons everywhere, and of a share b of a cell's people where many are. The differences y - m are released
@@ -233,6 +232,10 @@ def region_totals(
 ) -> RegionTotals:
     """Combine blurred counts in regions with a sharpened map; see the module's notes.
 
+    The counts are not corrected for the mean number of people whom the blur takes across a border, as those of
+    `totals_of_counts` are: their blur is far narrower than a cell of the map, and borders often follow rivers and
+    parks, beside which the map does not show how few people there are. That is part of the stated error.
+
     Parameters
     ----------
     counts : (slices, regions) array
@@ -256,7 +259,6 @@ def region_totals(
     # What sharpening leaves is added without sharpening: people who are too few to be told from noise.
     totals = (around.shares @ (sharp + maps - _blurred(sharp, taps)).reshape(slices, -1).T).T
     density = sharp.reshape(slices, -1).T / area
-    corrected = counts + _MOVED * blur * (around.steps @ density).T
     plain, squared = (_smoothed(each, maps.shape, 2 * side + 1) for each in (density, density**2 * area))
     plain += _EVEN * density.mean()
     interior = noise * area * around.shares.power(2).sum(axis=1)
@@ -271,7 +273,7 @@ def region_totals(
         return _Variances(of_map, common, deviation**2 + of_map + missed - 2 * common)
 
     learnt = slice(0, slices, math.ceil(slices / _LEARNT))
-    squares = (corrected - totals)[learnt] ** 2
+    squares = (counts - totals)[learnt] ** 2
 
     def likelihood(clumps: tuple[float, float]) -> float:
         variance = variances(*clumps, learnt).difference
@@ -283,7 +285,7 @@ def region_totals(
     clumps = max(((persons, share) for persons in _PERSONS for share in _SHARES), key=likelihood)
     found = variances(*clumps, slice(None))
     explained = found.map - found.common
-    value = totals + explained / found.difference * (corrected - totals)
+    value = totals + explained / found.difference * (counts - totals)
     return RegionTotals(value, _bound(found.map - explained**2 / found.difference))
 
 

@@ -232,6 +232,11 @@ class CrowdCounts(CrowdRelease):
     def _numbers(self) -> Floats:
         return self.numbers
 
+    def _noise_together(self) -> float:
+        """Return the stated error of a typical region, of all slices together."""
+        errors = np.sqrt(np.square(self.errors).sum(axis=0)) if self.slices else self.errors
+        return float(np.median(errors))
+
     def _rows(self, crs: CrsLike) -> Frame:
         frame = self.value.reset_index()
         return frame if crs is None else frame.to_crs(crs)
