@@ -93,7 +93,8 @@ def boroughs() -> Shapes:
     outlines = []
     for corners in _BOROUGHS.values():
         degrees = np.array([pair.split() for pair in corners.split(", ")], dtype=float)
-        outlines.append(shapely.Polygon(plane.into(degrees)))
+        # Outlines that are drawn by hand overlap a little, and real boroughs do not.
+        outlines.append(shapely.Polygon(plane.into(degrees)) - shapely.union_all(outlines))
     return np.array(outlines, dtype=object)
 
 

@@ -70,8 +70,8 @@ _EVEN = 1e-3
 _RATIOS = np.logspace(-6, 9, 151)
 #: Largest number of slices from which the size of clumps is learnt.
 _LEARNT = 16
-#: Share of the budget for the counts; the map gets the rest.
-COUNTS_SHARE = 0.5
+#: Share of the budget for the counts; the map gets the rest. Errors hardly change between a half and nine tenths.
+COUNTS_SHARE = 2 / 3
 #: For the choice of blurs: persons in a clump (at least, for each person of the crowd, at most), as among check-ins.
 _CLUMP, _CLUMP_GROWTH, _LARGEST_CLUMP = 2.0, 0.0015, 15.0
 #: ∫_border E ds is about this times S·P·length, for a map that shows people clearly.
@@ -114,7 +114,7 @@ def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, u
     --------
     >>> blurs = count_blurs(6653, 5e-5, np.full(250, 4e6), np.full(250, 8e3))
     >>> round(blurs.counts), round(blurs.map)
-    (18, 262)
+    (16, 284)
     """
     checks.positive("persons", persons, remedy="Give the number of persons, which is public.")
     checks.positive("rho", rho, remedy="Give the budget.")
