@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyogrio
 import pytest
+import shapely
 
 import geoveil as gv
 from geoveil import verification
@@ -418,3 +419,43 @@ def test_layers_hide_labels(tmp_path: Path) -> None:
     gv.Locations(tmp_path / "all.gpkg", person="user", layer="alice", area=BAY).points(to=target, rho=1e-4)
     assert [name for name, _ in pyogrio.list_layers(target)] == ["out"]
     assert b"alice" not in target.read_bytes()
+
+
+CROWD_EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "less noise": lambda a: a["mechanism"][0].update(scale=0.99 * a["mechanism"][0]["scale"]),
+    "a smaller budget": lambda a: a.update(rho="0.00005"),
+    "another mechanism": lambda a: a["mechanism"][0].update(name="Laplace"),
+    "a smaller blur": lambda a: a["crowd_noise"]["kernel"].update(cell=0.9 * a["crowd_noise"]["kernel"]["cell"]),
+    "another stated blur": lambda a: a["crowd_noise"].update(blur=1.0),
+    "heavier persons": lambda a: a["crowd_noise"]["kernel"].update(weight=2.0),
+    "lighter persons": lambda a: a["crowd_noise"]["kernel"].update(weight=0.5),
+}
+
+
+@pytest.fixture(params=["heatmap", "counts", "counts with Laplace noise", "flows"])
+def crowd_released(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A release about a crowd."""
+    frame = people()
+    data = gv.Locations(frame, person="user", area=BAY)
+    regions = [shapely.box(-122.6, 37.6, -122.45, 37.9), shapely.box(-122.45, 37.6, -122.3, 37.9)]
+    release: gv.CrowdRelease
+    if request.param == "heatmap":
+        release = data.heatmap(5000, rho=1e-4)
+    elif request.param == "flows":
+        release = data.flows(regions, trip="user", rho=1e-4)
+    else:
+        release = data.counts(regions, rho=1e-4, method="both" if "Laplace" in request.param else "best")
+    return release.to_file(tmp_path / "out.csv")
+
+
+def test_noise_of_crowds(crowd_released: Path) -> None:
+    """The noise of maps, counts and flows is computed again from the kernel, and changes of it are found."""
+    assert outcomes(gv.verify(crowd_released))["noise"] == "holds"
+    whole = beside(crowd_released).read_text()
+    mechanism = json.loads(whole)["mechanism"][0]["name"]
+    for name, edit in CROWD_EDITS.items():
+        if name == "another mechanism" and mechanism == "Laplace":
+            continue
+        beside(crowd_released).write_text(whole)
+        edited(crowd_released, edit)
+        assert outcomes(gv.verify(crowd_released))["noise"] == "fails", name

@@ -1,7 +1,8 @@
-"""Recompute the noise of a release from its guarantee, its area and the numbers of points in its file."""
+"""Recompute the noise of a release from its guarantee, its area, and the numbers that its file and certificate state."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,15 @@ from geoveil.geo.formats import open_locations
 from geoveil.geo.geometries import Index
 from geoveil.geo.seconds import time_column
 from geoveil.privacy import Guarantee, certified
-from geoveil.queries import SUMMARIES, Persons, Points, UnitSizes
+from geoveil.queries import SUMMARIES, CrowdMap, CrowdQuery, Flows, Persons, Points, RegionCounts, UnitSizes
+from geoveil.queries.additive import additive
+from geoveil.queries.crowd import Kernel
 from geoveil.words import hidden
 
 __all__ = ["noise_problems"]
+
+#: The questions about a crowd, by name.
+_CROWDS: dict[str, type[CrowdQuery[Any]]] = {query.name: query for query in (CrowdMap, RegionCounts, Flows)}
 
 #: Largest relative amount by which a stated scale may be smaller, since other processors round differently.
 _ROUNDING = 1e-9
@@ -47,6 +53,8 @@ def noise_problems(path: Path, account: Certificate) -> tuple[list[str], bool]:
         area = Area.certified(stated)
         problems += _area(area, local(**stated["disc"]) if stated.get("disc") else area_of(stated["plane"]))
         working = in_the_plane(guarantee, area)
+        if "crowd_noise" in account:
+            return [*problems, *_crowd(account, working, area)], True
         if guarantee.metric.persons:
             # The persons of a crowd are not stated.
             return problems, False
@@ -119,19 +127,34 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
     return problems + _radii(account["radius_95"], min(radii), max(radii))
 
 
+def _crowd(account: Certificate, working: Guarantee, area: Area) -> list[str]:
+    """Compare the noise and the blur of a map, of counts or of flows with the public numbers of its kernel."""
+    stated = account["crowd_noise"]
+    kernel, counted = Kernel(**stated["kernel"]), stated["counted"]
+    problems = []
+    if counted != "visits" and kernel.weight != 1:
+        problems.append(f"it counts {counted}, and each has the weight {kernel.weight:g}")
+    blur = area.ground(kernel.side * kernel.cell / math.sqrt(3))
+    if abs(stated["blur"] - blur) > _MEASURED * blur:
+        problems.append(f"it states a blur of {stated['blur']:.6g} m, and its kernel has {blur:.6g} m")
+    constant = kernel.constant(_CROWDS[account["query"]].constant_of(kernel))
+    needed = additive(working, kernel.numbers, constant, account["method"])
+    return problems + _scales(account, type(needed).__name__, needed.scale, needed.scale, counted)
+
+
 def _has_values(column: Any) -> bool:
     """Return whether a column has values; some formats write required columns empty."""
     return any(str(value) not in ("None", "nan", "") for value in column.unique().to_pylist())
 
 
-def _scales(account: Certificate, name: str, smallest: float, largest: float) -> list[str]:
+def _scales(account: Certificate, name: str, smallest: float, largest: float, unit: str = "m") -> list[str]:
     """Compare the stated scales of noise with those that the guarantee needs."""
     stated = [use for use in account["mechanism"] if use["name"] == name]
     if len(stated) != 1 or len(account["mechanism"]) != 1:
         return [f"it states other mechanisms than {name}, which answers this question"]
     for end, needed in zip(_ends(stated[0]["scale"]), (smallest, largest), strict=True):
         if end < needed * (1 - _ROUNDING):
-            return [f"its noise has the scale {end:.6g} m, and the guarantee needs {needed:.6g} m"]
+            return [f"its noise has the scale {end:.6g} {unit}, and the guarantee needs {needed:.6g} {unit}"]
     return []
 
 

@@ -144,6 +144,7 @@ class CrowdRelease(Release):
             "blur": self.blur,
             "zcdp": self.zcdp,
             "total": self.total,
+            "kernel": self._crowd_query.kernel.stated(),
         }
         return account
 

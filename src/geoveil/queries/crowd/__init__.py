@@ -1,7 +1,7 @@
 """Questions about a crowd: maps, counts in regions and flows, with noise that does not grow with the crowd."""
 
 from geoveil.queries.crowd.counts import MapBeside, RegionCounts
-from geoveil.queries.crowd.crowd_query import CrowdQuery, Replacement
+from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel, Replacement
 from geoveil.queries.crowd.flows import Flows
 from geoveil.queries.crowd.lattice import Lattice
 from geoveil.queries.crowd.maps import CrowdMap
@@ -12,6 +12,7 @@ __all__ = [
     "CrowdMap",
     "CrowdQuery",
     "Flows",
+    "Kernel",
     "KernelSums",
     "Lattice",
     "MapBeside",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import exact
 from geoveil.queries.answer import Answer
-from geoveil.queries.crowd.crowd_query import CrowdQuery
+from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel
 from geoveil.queries.crowd.kernel import heat_constant, squared_norm
 from geoveil.queries.crowd.lattice import WIDEST, Lattice
 from geoveil.queries.crowd.maps import per_metre
@@ -33,6 +33,15 @@ _ULP = 2.0**-53
 def saturation(regions: Regions) -> Fraction:
     """Return a bound on Σ_r y_r² for the counts y of one place: each is at most 1, their sum at most the cover."""
     return Fraction(regions.cover) * min(Fraction(1), Fraction(regions.cover))
+
+
+def _counts_constant(kernel: Kernel) -> float:
+    """Return the Lipschitz constant of counts alone, per metre, rounded up."""
+    assert kernel.cover is not None
+    assert kernel.squared_norm is not None
+    general = variation(kernel.side) * math.sqrt(kernel.cover / 2)
+    small = heat_constant(kernel.side) * math.sqrt(kernel.squared_norm)
+    return per_metre(min(general, small) * (1 + 2.0**-50), kernel.cell)
 
 
 @dataclass(frozen=True)
@@ -112,16 +121,29 @@ class RegionCounts(CrowdQuery[PlaceSums | PairedSums]):
     @property
     def counts_constant(self) -> float:
         """The Lipschitz constant of the counts alone, per metre, rounded up."""
-        general = variation(self.side) * math.sqrt(self.regions.cover / 2)
-        small = heat_constant(self.side) * math.sqrt(self.regions.squared_norm)
-        return per_metre(min(general, small) * (1 + 2.0**-50), self.lattice.cell)
+        return _counts_constant(self.kernel)
 
     @property
-    def kernel_constant(self) -> float:
-        if self.beside is None:
-            return self.counts_constant
-        squared = Fraction(self.counts_constant) ** 2
-        return exact.root_up(squared + (Fraction(self.beside.gain) * Fraction(self.beside.constant)) ** 2)
+    def kernel(self) -> Kernel:
+        beside = self.beside
+        return replace(
+            super().kernel,
+            cover=self.regions.cover,
+            squared_norm=self.regions.squared_norm,
+            map_cell=None if beside is None else beside.lattice.cell,
+            map_side=None if beside is None else beside.side,
+            map_gain=None if beside is None else beside.gain,
+        )
+
+    @staticmethod
+    def constant_of(kernel: Kernel) -> float:
+        counts = _counts_constant(kernel)
+        if kernel.map_gain is None:
+            return counts
+        assert kernel.map_cell is not None
+        assert kernel.map_side is not None
+        of_map = Fraction(kernel.map_gain) * Fraction(per_metre(heat_constant(kernel.map_side), kernel.map_cell))
+        return exact.root_up(Fraction(counts) ** 2 + of_map**2)
 
     @property
     def squared_norm(self) -> Fraction:

@@ -22,7 +22,7 @@ from geoveil.queries.answer import Answer
 from geoveil.queries.crowd.lattice import WIDEST, Lattice
 from geoveil.queries.crowd.sums import KernelSums, PairedSums, place_error
 
-__all__ = ["SLACK", "CrowdQuery", "Replacement"]
+__all__ = ["SLACK", "CrowdQuery", "Kernel", "Replacement"]
 
 #: Weights such as 1/3 are rounded to doubles, so the weights of a unit may add up to a little more than they should.
 #: The constant has this factor for it.
@@ -40,6 +40,45 @@ class Replacement(NamedTuple):
     rho: float
     #: Whether the budget is so large that it protects nothing.
     says_nothing: bool
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The public numbers from which the noise of a question about a crowd follows, beside its guarantee.
+
+    Parameters
+    ----------
+    cell : float
+        The side of a lattice cell, in metres of the plane.
+    side : int
+        The side of the kernel in cells.
+    weight : float
+        The largest weight of a unit: 1 for persons, the cap for visits.
+    numbers : int
+        How many numbers have noise.
+    cover, squared_norm : float, optional
+        Of regions: the largest sum of the shares of one cell, and a bound on the squared norm of the matrix of shares.
+    map_cell, map_side, map_gain : optional
+        Of a map beside counts: the side of its cells and of its kernel, and its gain.
+    """
+
+    cell: float
+    side: int
+    weight: float
+    numbers: int
+    cover: float | None = None
+    squared_norm: float | None = None
+    map_cell: float | None = None
+    map_side: int | None = None
+    map_gain: float | None = None
+
+    def stated(self) -> dict[str, float]:
+        """Return the numbers by name, without those that do not apply."""
+        return {name: number for name, number in vars(self).items() if number is not None}
+
+    def constant(self, each: float) -> float:
+        """Return the Lipschitz constant of the sum over a unit, rounded up, given that of the kernel per metre."""
+        return exact.root_up((Fraction(self.weight) * Fraction(each) * SLACK) ** 2)
 
 
 @dataclass(frozen=True)
@@ -120,9 +159,19 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
         """The shape of one slice of the value."""
 
     @property
+    def kernel(self) -> Kernel:
+        """The public numbers from which the noise follows."""
+        return Kernel(self.lattice.cell, self.side, self.weight, self.size)
+
+    @staticmethod
     @abstractmethod
+    def constant_of(kernel: Kernel) -> float:
+        """Return the Lipschitz constant of a kernel, per metre, rounded up."""
+
+    @property
     def kernel_constant(self) -> float:
         """The Lipschitz constant of the kernel, per metre, rounded up."""
+        return self.constant_of(self.kernel)
 
     @property
     @abstractmethod
@@ -155,7 +204,7 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
     @cached_property
     def constant(self) -> float:
         """The Lipschitz constant of f under the guarantee's metric, rounded up."""
-        return exact.root_up((Fraction(self.weight) * Fraction(self.kernel_constant) * SLACK) ** 2)
+        return self.kernel.constant(self.kernel_constant)
 
     @cached_property
     def mechanism(self) -> Additive:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +13,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
 from geoveil.queries.answer import Answer
 from geoveil.queries.crowd.counts import saturation
-from geoveil.queries.crowd.crowd_query import CrowdQuery
+from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel
 from geoveil.queries.crowd.kernel import flow_constant, squared_norm
 from geoveil.queries.crowd.maps import per_metre
 from geoveil.queries.crowd.region_shares import Regions
@@ -65,12 +65,20 @@ class Flows(CrowdQuery[TripSums]):
         return (self.lattice.cells if self.regions is None else len(self.regions),) * 2
 
     @property
-    def kernel_constant(self) -> float:
-        constant = flow_constant(self.side)
-        if self.regions is not None:
-            general = flow_variation(self.side) * self.regions.cover / math.sqrt(2)
-            constant = min(general, constant * self.regions.squared_norm) * (1 + 2.0**-50)
-        return per_metre(constant, self.lattice.cell)
+    def kernel(self) -> Kernel:
+        of_cells, regions = super().kernel, self.regions
+        if regions is None:
+            return of_cells
+        return replace(of_cells, cover=regions.cover, squared_norm=regions.squared_norm)
+
+    @staticmethod
+    def constant_of(kernel: Kernel) -> float:
+        constant = flow_constant(kernel.side)
+        if kernel.cover is not None:
+            assert kernel.squared_norm is not None
+            general = flow_variation(kernel.side) * kernel.cover / math.sqrt(2)
+            constant = min(general, constant * kernel.squared_norm) * (1 + 2.0**-50)
+        return per_metre(constant, kernel.cell)
 
     @property
     def squared_norm(self) -> Fraction:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.queries.answer import Answer
-from geoveil.queries.crowd.crowd_query import CrowdQuery
+from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel
 from geoveil.queries.crowd.kernel import heat_constant, squared_norm
 from geoveil.queries.crowd.sums import PlaceSums, value_error
 from geoveil.queries.query import Tuple
@@ -51,9 +51,9 @@ class CrowdMap(CrowdQuery[PlaceSums]):
     def shape(self) -> tuple[int, ...]:
         return self.lattice.shape
 
-    @property
-    def kernel_constant(self) -> float:
-        return per_metre(heat_constant(self.side), self.lattice.cell)
+    @staticmethod
+    def constant_of(kernel: Kernel) -> float:
+        return per_metre(heat_constant(kernel.side), kernel.cell)
 
     @property
     def squared_norm(self) -> Fraction:
