@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from geoveil import checks
 from geoveil.errors import InvalidData, InvalidParameter
 
-__all__ = ["Kernel", "kernel_side", "sharpen", "simplex", "spline_taps"]
+__all__ = ["Kernel", "fitted_kernel", "kernel_side", "sharpen", "simplex", "spline_taps"]
 
 Floats = NDArray[np.float64]
 
@@ -113,7 +113,11 @@ def kernel_side(
     most_divisions = checks.count("most_divisions", most_divisions, low=1, remedy="Give a whole number.")
     most = max(1, min(most_divisions, math.isqrt(max(most_cells, cells) // cells)))
     # Wider kernels show hardly more than the total, and need a margin around the map that is larger than the map.
-    side = min(side, max(2.0, math.sqrt(cells) / 4))
+    return fitted_kernel(min(side, max(2.0, math.sqrt(cells) / 4)), most)
+
+
+def fitted_kernel(side: float, most: int) -> Kernel:
+    """Return a lattice of at most `most` divisions and a kernel whose side is close to a given one, in cells."""
     for divisions in range(1, most + 1):
         whole = max(2, round(side * divisions))
         if 1 / 1.25 <= whole / (side * divisions) <= 1.25:

@@ -23,7 +23,7 @@ def widened(sums: Floats, m: int, axes: tuple[int, ...]) -> Floats:
     ((1 + z + ... + z^(m-1))/m)⁴, centred. So the wide kernel of a point is the mean of shifted fine ones, and means
     are taken once, after all points are added.
     """
-    for axis in axes:
+    for axis in axes if m > 1 else ():
         moved = np.moveaxis(sums, axis, 0)
         for _ in range(4):
             moved = _window_sums(moved, m) / m
