@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import geoveil as gv
 from geoveil.budget import Charges
 from geoveil.errors import IncompatibleGuarantees, InvalidInput
+from geoveil.postprocess.sharpening import Kernel
 from geoveil.privacy import stretch_sizes, trip_stretch_sizes
 from tests.questions import release_of, session_of
 
@@ -49,8 +50,10 @@ def heat(x: Floats, **how: Any) -> Any:
 
 
 def flow(x: Floats, **how: Any) -> Any:
-    """Return flows with hardly any noise."""
-    return release_of("flows", x, SMALL, rng=np.random.default_rng(1), rho=RHO, **how)
+    """Return flows with hardly any noise, whose kernel has the side of a cell."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("geoveil.answering.crowd.flow_kernel", lambda *_, **__: Kernel(1, 1))
+        return release_of("flows", x, SMALL, rng=np.random.default_rng(1), rho=RHO, **how)
 
 
 #: A step to the east, and its length.

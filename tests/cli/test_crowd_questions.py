@@ -81,8 +81,10 @@ def test_flows_of_rows_and_of_labelled_trips(file: str, run: Any, folder: Path) 
     done = run("flows", str(folder / file), *how, *AREA)
     assert done.code == 0, done.err
     flows = pd.read_csv(folder / "flows.csv")
-    assert [*flows] == ["origin", "destination", "persons", "noisy", "rho"]
-    assert 40 < flows.persons.sum() < 50.001
+    assert [*flows] == ["from_lon", "from_lat", "to_lon", "to_lat", "persons", "noisy", "rho"]
+    assert 30 < flows.persons.sum() < 50.001
+    assert flows.from_lat.between(37.5, 38).all()
+    assert flows.to_lon.between(-122.7, -122.1).all()
 
 
 def test_a_ledger_is_charged_for_everybody(run: Any, folder: Path) -> None:

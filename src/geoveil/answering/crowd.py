@@ -25,6 +25,7 @@ from geoveil.facts import Processing
 from geoveil.geo import Area
 from geoveil.geo.forms import Floats
 from geoveil.noise import Source
+from geoveil.postprocess.flow_cells import advise_flows, flow_kernel, most_divisions, round_length
 from geoveil.postprocess.flow_sharpening import sharpen_flows
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.region_totals import (
@@ -64,6 +65,7 @@ from geoveil.queries.crowd.lattice import MOST_CELLS, WIDEST
 from geoveil.queries.crowd.sums import KernelSums, PairedSums
 from geoveil.release import Release
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
+from geoveil.words import metres
 
 if TYPE_CHECKING:
     import geopandas
@@ -95,6 +97,8 @@ _SIDE = math.sqrt(3)
 _FINE = 4
 #: The largest number of lattice cells for regions, and beyond which the kernel has only one cell.
 _REGION_CELLS, _REFINED_CELLS = 4_000_000, 1_000_000
+#: The largest number of lattice cells for regions of flows if the blur is given, and if it is not.
+_FLOW_CELLS, _FEW_FLOW_CELLS = 80 * 80, 32 * 32
 #: The side of the kernel of the map beside counts, in its cells, and the largest number of its cells.
 _BESIDE, _BESIDE_CELLS = 2, 2**18
 
@@ -220,6 +224,16 @@ class CrowdQuestion(ABC, Generic[Q]):
             "deviation": query.mechanism.deviation * math.sqrt(sums),
         }
 
+    def _is_gaussian(self, guarantee: Guarantee) -> bool:
+        return isinstance(guarantee, CGP) and self.method == "best"
+
+    def _gaussian_rho(self, guarantee: Guarantee, numbers: int) -> float:
+        """Return the budget of CGP whose Gaussian noise is as large as the noise on so many numbers."""
+        if self._is_gaussian(guarantee):
+            return float(guarantee.budget)
+        epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
+        return epsilon**2 / (2 * (numbers + 1))
+
     def _side(self, wanted: float, cell: float, divisions: int = 1) -> int:
         """Return the side of a kernel in lattice cells, given its side in the grid's cells."""
         side = max(1, round(wanted * divisions))
@@ -260,13 +274,8 @@ class HeatMapQuestion(CrowdQuestion[CrowdMap]):
             wanted = self.bandwidth * _SIDE / self.grid.cell
             divisions = max(1, min(8, math.ceil(2 / wanted)))
             return divisions, self._side(wanted, self.grid.cell, divisions)
-        if isinstance(guarantee, CGP) and self.method == "best":
-            rho, most = float(guarantee.rho), 8
-        else:
-            # Laplace noise grows with the number of cells, so the lattice is not refined. `rho` is the CGP budget
-            # whose Gaussian noise would be as large.
-            epsilon = float(guarantee.budget) if guarantee.power == 1 else math.sqrt(2 * float(guarantee.budget))
-            rho, most = epsilon**2 / (2 * (cells + 1)), 1
+        # Laplace noise grows with the number of cells, so the lattice is not refined.
+        rho, most = self._gaussian_rho(guarantee, cells), 8 if self._is_gaussian(guarantee) else 1
         # Noise is proportional to the cap. Divided by the cap, a total of visits is like a number of persons.
         found = kernel_side(max(total / self.weight, 1.0), rho * self.grid.cell**2, cells, most_divisions=most)
         return found.divisions, found.cells
@@ -455,32 +464,99 @@ class FlowsQuestion(CrowdQuestion[Flows]):
     name: str = field(init=False, default="flows")
 
     def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
-        regions = None
+        common = self._common(source, total, slices)
         if self.grid is not None:
-            rows, columns = self.grid.shape
-            west, south = self.grid.bounds[:2]
-            lattice = Lattice(west, south, self.grid.cell, rows, columns)
-            wanted = 1.0 if self.bandwidth is None else self.bandwidth * _SIDE / self.grid.cell
-            side = self._side(wanted, self.grid.cell)
+            divisions, side = self._kernel(guarantee, total, slices)
+            rows, columns = (length * divisions for length in self.grid.shape)
+            lattice = Lattice(*self.grid.bounds[:2], self.grid.cell / divisions, rows, columns)
+            query = Flows(source.n, 2, guarantee, self.method, lattice=lattice, side=side, **common)
+            self._check_shown(guarantee, total, slices)
+            return query
+        assert self.shapes is not None
+        if self.bandwidth is not None:
+            lattice, side = region_lattice(self.shapes, self.bandwidth, most=_FLOW_CELLS)
         else:
-            import shapely
+            lattice, side = region_lattice(self.shapes, self._region_blur(), most=_FEW_FLOW_CELLS)
+        regions = Regions.of(self.shapes, lattice)
+        return Flows(source.n, 2, guarantee, self.method, lattice=lattice, side=side, regions=regions, **common)
 
-            assert self.shapes is not None
-            typical = math.sqrt(float(np.median(shapely.area(self.shapes))))
-            lattice, side = region_lattice(self.shapes, self.bandwidth or typical / 4, most=80 * 80)
-            regions = Regions.of(self.shapes, lattice)
-        how = {"lattice": lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
-        return Flows(source.n, 2, guarantee, self.method, **how)
+    def _kernel(self, guarantee: Guarantee, total: float, slices: Slices) -> tuple[int, int]:
+        """Return how many lattice cells are along the side of a cell, and the side of the kernel in lattice cells."""
+        assert self.grid is not None
+        cells = math.prod(self.grid.shape)
+        most = most_divisions(cells, slices.count) if self._is_gaussian(guarantee) else 1
+        if self.bandwidth is not None:
+            wanted = self.bandwidth * _SIDE / self.grid.cell
+            # Two lattice cells along a kernel or a cell tell most of what there is.
+            divisions = min(most, max(2, math.ceil(2 / wanted)))
+            return divisions, self._side(wanted, self.grid.cell, divisions)
+        rho = self._gaussian_rho(guarantee, cells**2 * slices.count)
+        persons = max(total / self.weight / slices.count, 1.0)
+        found = flow_kernel(persons, rho * self.grid.cell**2, cells, slices.count, most=most)
+        return found.divisions, found.cells
+
+    def _region_blur(self) -> float:
+        """Return a quarter of a typical region's side, or more if a lattice of few cells needs it."""
+        import shapely
+
+        assert self.shapes is not None
+        typical = math.sqrt(float(np.median(shapely.area(self.shapes))))
+        west, south, east, north = shapely.total_bounds(self.shapes)
+        # A lattice has a margin of three cells on each side, for a kernel of one.
+        least = max(east - west, north - south) / ((math.isqrt(_FEW_FLOW_CELLS) - 7) * _SIDE)
+        return max(typical / 4, least)
+
+    def _check_shown(self, guarantee: Guarantee, total: float, slices: Slices) -> None:
+        """Refuse cells between which all flows are expected to be wrong; only public numbers decide."""
+        assert self.grid is not None
+        given, cell, budget = self.grid.cell, self.grid.cell, float(guarantee.budget)
+        extent = [length * given for length in self.grid.shape]
+
+        def share(cell: float, times: float = 1.0) -> float:
+            """Return the share of wrong trips, with other cells or a budget that is so many times as large."""
+            lengths = [math.ceil(length / cell * (1 - 1e-9)) for length in extent]
+            rho = self._gaussian_rho(guarantee, math.prod(lengths) ** 2 * slices.count)
+            # The noise of GP falls with ε, that of CGP with √ρ.
+            rho *= times ** (2 / guarantee.power)
+            area = math.prod(lengths) * cell**2
+            return advise_flows(total / slices.count, area, rho, cap=self.weight, cell=cell).share
+
+        if share(given) <= 1:
+            return
+        while share(cell) > 1 and 2 * cell < max(extent):
+            cell = round_length(1.05 * cell)
+        if share(cell) <= 1:
+            remedy = f"Make the cells at least {metres(cell)}."
+        else:
+            times = 2.0
+            while share(given, times) > 0.95:
+                times *= 2
+            remedy = f"Give a larger budget: {guarantee.symbol} of at least {budget * times:.2g}."
+        shown = f"{total:.6g} {self.counted(guarantee.metric)}" + (" in all slices" if slices.names else "")
+        raise InvalidParameter("cell", metres(given), f"large enough for flows of {shown} to be above noise", remedy)
 
     def release(self, query: Flows, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdFlows:
         noisy = np.asarray(drawn.value, dtype=float)
-        if query.regions is None:
+        sums = 1
+        if self.grid is not None:
             deviation = query.mechanism.deviation
             found = sharpen_flows(noisy, query.lattice.shape, spline_taps(query.side), deviation, total)
-            step = "sharpened by ridge regression without negative numbers"
+            divisions = round(self.grid.cell / query.lattice.cell)
+            found, noisy = (self._joined(numbers, divisions) for numbers in (found, noisy))
+            sums = divisions**4
+            step = "sharpened by least squares without negative numbers"
         else:
+            assert query.regions is not None
             found, step = _projected(noisy, query.regions, total)
-        return CrowdFlows(found, places=self.places, **self._told(query, noisy, (step,), total, slices), **more)
+        told = self._told(query, noisy, (step,), total, slices, sums=sums)
+        return CrowdFlows(found, places=self.places, named=self.grid is None, **told, **more).above_noise()
+
+    def _joined(self, flows: Floats, divisions: int) -> Floats:
+        """Return the sums of flows between lattice cells, between the cells of the grid."""
+        assert self.grid is not None
+        rows, columns = self.grid.shape
+        parts = flows.reshape(-1, *(rows, divisions, columns, divisions) * 2).sum(axis=(2, 4, 6, 8))
+        return np.asarray(parts).reshape(*flows.shape[:-2], rows * columns, rows * columns)
 
 
 def _projected(noisy: Floats, regions: Regions, total: float) -> tuple[Floats, str]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from geoveil import Concern, CrowdRelease, Ledger, Release
+    from geoveil.release.kinds import Frame
 
 __all__ = ["DATA", "counts", "flows", "heatmap", "hull", "nearest", "points", "settings_of", "summary", "within"]
 
@@ -189,7 +190,7 @@ class FileQuestion:
             "points": targets(path),
             "heatmap": (*endings(), ".tif"),
             "counts": endings(),
-            "flows": (".csv", ".tsv", ".parquet"),
+            "flows": endings(),
         }
         return special.get(self.request.question) or endings(placed=placed)
 
@@ -563,7 +564,20 @@ def flows(asking: FileQuestion) -> None:
     """
     if (asking.request.options.cell is None) == (asking.request.options.regions is None):
         raise click.UsageError("Give --cell, the side of a cell, or --regions, a file of polygons.")
-    _ask_crowd(asking, lambda release: _show_top(release, "origin", "destination", release.counted))
+
+    def show(release: CrowdRelease) -> None:
+        frame = release.to_frame()
+        if "from" not in frame:
+            digits = 5 if "from_lat" in frame else 0
+            for end in ("from", "to"):
+                x, y = (name for name in frame if name.startswith(f"{end}_"))
+                first, second = (y, x) if digits else (x, y)
+                frame[end] = [
+                    f"{a:.{digits}f}, {b:.{digits}f}" for a, b in zip(frame[first], frame[second], strict=True)
+                ]
+        _show_top(release, "from", "to", release.counted, frame=frame)
+
+    _ask_crowd(asking, show)
 
 
 def _ask_crowd(asking: FileQuestion, show: Callable[[CrowdRelease], None]) -> None:
@@ -583,10 +597,10 @@ def _ask_crowd(asking: FileQuestion, show: Callable[[CrowdRelease], None]) -> No
     asking.answer(shown)
 
 
-def _show_top(release: CrowdRelease, *columns: str) -> None:
-    """Show the largest numbers."""
+def _show_top(release: CrowdRelease, *columns: str, frame: Frame | None = None) -> None:
+    """Show the largest numbers of the release, or of its frame with more columns."""
     names = [*(["slice"] if release.slices else []), *columns]
-    frame = release.to_frame().sort_values(release.counted, ascending=False)
+    frame = (release.to_frame() if frame is None else frame).sort_values(release.counted, ascending=False)
     rows = [
         [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in (line[name] for name in names)]
         for line in frame.head(_TOP).to_dict("records")

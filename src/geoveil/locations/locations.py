@@ -856,13 +856,14 @@ class Locations(Card):
             The trip of each point: its first and its last point, in order of time, are origin and destination. Or the
             destinations, in the order of the origins, as locations in memory in the same area.
         bandwidth : float, optional
-            As for `heatmap`; by default it follows from the size of cells or regions.
+            As for `heatmap`; between regions, by default a quarter of the side of a typical one.
 
         Returns
         -------
         CrowdFlows
-            Its value is an array of origins × destinations; cells are numbered from the south-west. `to_frame()` lists
-            flows from the largest to the smallest. See `heatmap`.
+            Its value is an array of origins × destinations; cells are numbered from the south-west. `to_frame()` and
+            files list the flows that are above noise, from the largest to the smallest, as lines between the middles
+            of cells or regions; `all_flows()` lists all. See `heatmap`.
 
         Examples
         --------
@@ -872,8 +873,8 @@ class Locations(Card):
         >>> trips = gv.Locations(origins, person=np.arange(1000), rng=rng)
         >>> ends = gv.Locations(origins + [2000, 0])
         >>> largest = trips.flows(grid, trip=ends, rho=1e-4).to_frame().iloc[0]
-        >>> int(largest.origin), int(largest.destination), bool(largest.persons > 150)
-        (0, 2, True)
+        >>> float(largest.from_x), float(largest.to_x), bool(largest.persons > 900)
+        (500.0, 2500.0, True)
         """
         self._check_named(trip, key)
         make = partial(crowd_requests.flows, between, cap=cap, bandwidth=bandwidth, every=every)

@@ -18,12 +18,12 @@ __all__ = ["FlowAdvice", "advise_flows", "balanced_side", "flow_kernel", "most_d
 _NOISE = 0.31
 #: The same, as it enters the balanced side.
 _BALANCE = 0.4
-#: The expected share of wrong trips at the balanced side, and the power of the side with which it falls. Both fit trips
-#: in a made-up city and of taxis in San Francisco, of 100 to 100,000 persons: most are right within a factor of 2.
+#: The expected share of wrong trips at the balanced side, and the power of the side with which it falls. They fit
+#: trips in a made-up city and of taxis in San Francisco, of 100 to 100,000 persons, most of them within a factor of 2.
 _WRONG, _POWER = 0.5, 1.5
 #: The share of trips by which advised cells are expected to be wrong.
 _TARGET = 0.15
-#: The largest number of pairs of lattice cells, unless the cells that are asked about have more: half a second of work.
+#: The largest number of pairs of lattice cells, unless the cells that are asked about have more.
 _MOST_PAIRS = 2**20
 #: The largest number of lattice cells along the side of a cell; more of them gain hardly anything.
 _MOST_DIVISIONS = 8

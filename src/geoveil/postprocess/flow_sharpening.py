@@ -9,9 +9,9 @@ __all__ = ["blurred_flows", "sharpen_flows"]
 
 Floats = NDArray[np.float64]
 
-# The number of steps of the method of multipliers, which alternates between a close and a non-negative estimate: as many
-# as a fraction of a second allows, within these limits. The numbers of pairs of cells in all steps are about `_PAIRS`.
-_FEWEST, _MOST, _PAIRS = 10, 100, 2**23
+# The number of steps of the method of multipliers, which alternates between a close and a non-negative estimate: as
+# many as a tenth of a second allows, within these limits. All steps together process about `_PAIRS` numbers.
+_FEWEST, _MOST, _PAIRS = 8, 100, 2**22
 # The weight of the penalty that ties the two estimates together, for a kernel whose largest eigenvalue is 1, over the
 # ratio of the noise to the released numbers, and its limits. A heavier one stops earlier on the way from the blurred
 # numbers to those that fit the noise.

@@ -132,22 +132,16 @@ def regions_layer(shapes: geopandas.GeoSeries, numbers: Floats, name: str, count
     return replace(drawn, overlapping=True, note=_blank_note(values, noise, counted))
 
 
-def flows_layer(
-    centres: geopandas.GeoSeries, numbers: Floats, name: str, counted: str, *, least: float, most: int
-) -> tuple[Layer, ...]:
-    """Return at most the `most` largest flows between different places in degrees, if they are above `least`."""
-    import shapely
-
-    at = shapely.get_coordinates(centres.array)
-    apart = np.where(np.eye(len(at), dtype=bool), 0, numbers)
-    order = np.argsort(apart, axis=None)[::-1][:most]
-    origin, destination = np.unravel_index(order[apart.ravel()[order] > least], apart.shape)
+def flows_layer(at: Floats, numbers: Floats, name: str, counted: str, *, least: float, most: int) -> tuple[Layer, ...]:
+    """Return at most the `most` largest flows between places in degrees, if they are above `least`."""
+    order = np.argsort(numbers, axis=None)[::-1][:most]
+    origin, destination = np.unravel_index(order[numbers.ravel()[order] > least], numbers.shape)
     if not len(origin):
         return ()
     places = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
     parts = np.repeat(np.arange(len(origin)), 2)
     note = f"Flows of up to {least:.2g} {counted}, which may be noise, are not drawn."
-    values = apart[origin, destination]
+    values = numbers[origin, destination]
     return (Layer(name, places, "flows", "released", parts, values=values, counted=counted, note=note),)
 
 

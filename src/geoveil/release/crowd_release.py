@@ -12,13 +12,15 @@ import numpy as np
 from geoveil import checks
 from geoveil._types import CrsLike
 from geoveil.certificates import Certificate
-from geoveil.facts import CrowdNoise, Facts
+from geoveil.facts import CrowdNoise, Facts, Processing
 from geoveil.geo import Plane
+from geoveil.geo.formats import ending
 from geoveil.geo.forms import Floats
+from geoveil.geo.geometries import unwrap_longitudes
 from geoveil.mechanisms import Laplace
 from geoveil.postprocess.grid import Grid
 from geoveil.queries.crowd import CrowdQuery
-from geoveil.release.as_file import RASTERS, write_raster
+from geoveil.release.as_file import RASTERS, write_frame, write_raster
 from geoveil.release.as_layers import cells_layer, cells_of, flows_layer, regions_layer
 from geoveil.release.kinds import Frame
 from geoveil.release.release import Release
@@ -258,10 +260,16 @@ class CrowdCounts(CrowdRelease):
 class CrowdFlows(CrowdRelease):
     """Flows of a crowd between cells or regions; the value is an array of origins × destinations.
 
+    Frames, files and maps list the flows that are above their noise. `all_flows()` lists the others, too.
+
     Parameters
     ----------
     places : GeoSeries
         The cells or regions, in the order of the value's rows and columns.
+    named : bool
+        Whether places have names, which regions have and cells have not.
+    floor : float, optional
+        Flows up to this number are not listed. None lists all that are not 0.
 
     Examples
     --------
@@ -271,49 +279,134 @@ class CrowdFlows(CrowdRelease):
     >>> trips = gv.Locations(origins, person=np.arange(300))
     >>> flows = trips.flows(grid, trip=gv.Locations(destinations), rho=1e-4)
     >>> flows.value.shape, flows.to_frame().columns.tolist()
-    ((4, 4), ['origin', 'destination', 'persons', 'noisy', 'rho'])
+    ((4, 4), ['from_x', 'from_y', 'to_x', 'to_y', 'persons', 'noisy', 'geometry', 'rho'])
     """
 
     places: geopandas.GeoSeries = field(kw_only=True)
+    named: bool = field(kw_only=True, default=False)
+    floor: float | None = field(kw_only=True, default=None)
+
+    def above_noise(self) -> CrowdFlows:
+        """Return the same release, of which frames, files and maps list the flows that are above noise.
+
+        A flow is listed if both its noisy and its sharpened number are larger than a public one, `floor`. This costs
+        nothing.
+
+        Notes
+        -----
+        The floor is exceeded by the noise on one of all noisy numbers, on average: of N, each exceeds it with
+        probability 1/N.
+        """
+        if self.floor is not None:
+            return self
+        beta = min(2 / self.noisy.size, 0.5)
+        floor = self.error(beta, each=True)
+        often = "about one is" if self.noisy.size > 3 else "each is with probability 25%"
+        step = (
+            f"listed if above {floor:.3g} {self.counted} ({floor / self.deviation:.2g} standard deviations of noise): "
+            f"of {self.noisy.size:,} flows without a trip, {often} listed by chance"
+        )
+        return replace(self, floor=floor, processing=self._with_steps(*self.processing.steps, step))
+
+    def all_flows(self) -> CrowdFlows:
+        """Return the same release, of which frames and files list all flows but those of 0: most of them are noise.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> origins = rng.normal(0, 1000, size=(300, 2))
+        >>> trips = gv.Locations(origins, person=np.arange(300), rng=rng)
+        >>> grid = gv.Grid((-4e3, -4e3, 4e3, 4e3), cell=2e3)
+        >>> flows = trips.flows(grid, trip=gv.Locations(origins + 100), rho=1e-5)
+        >>> len(flows.to_frame()) < len(flows.all_flows().to_frame())
+        True
+        """
+        if self.floor is None:
+            return self
+        return replace(self, floor=None, processing=self._with_steps(*self.processing.steps[:-1]))
+
+    def _with_steps(self, *steps: str) -> Processing:
+        return replace(self.processing, steps=steps)
 
     def _rows(self, crs: CrsLike) -> Frame:
+        import geopandas
         import pandas as pd
+        import shapely
 
-        slices = self.slices or ("",)
-        count, labels = len(self.places), self.places.index
-        frames = []
-        shape = (len(slices), count, count)
-        for name, persons, raw in zip(slices, self._numbers.reshape(shape), self.noisy.reshape(shape), strict=True):
-            origin, destination = np.nonzero(persons > 0)
-            frame = pd.DataFrame(
-                {
-                    "origin": labels[origin],
-                    "destination": labels[destination],
-                    self.counted: persons[origin, destination],
-                    "noisy": raw[origin, destination],
-                }
-            )
-            if self.slices:
-                frame.insert(0, "slice", name)
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True).sort_values(self.counted, ascending=False, ignore_index=True)
+        shape = (max(len(self.slices), 1), *(len(self.places),) * 2)
+        numbers, noisy = self._numbers.reshape(shape), self.noisy.reshape(shape)
+        seen = numbers > 0 if self.floor is None else (numbers > self.floor) & (noisy > self.floor)
+        at = np.argwhere(seen)
+        at = at[np.argsort(-numbers[seen], kind="stable")]
+        part, origin, destination = at.T
+        centres = self._centres(crs)
+        ends = np.stack([centres[origin], centres[destination]], axis=1)
+        columns: dict[str, Any] = {}
+        if self.slices:
+            columns["slice"] = np.asarray(self.slices, dtype=object)[part]
+        if self.named:
+            columns |= {"from": self.places.index[origin], "to": self.places.index[destination]}
+        columns |= dict(zip(self._ends_named(crs), ends.reshape(-1, 4).T, strict=True))
+        columns |= {self.counted: numbers[part, origin, destination], "noisy": noisy[part, origin, destination]}
+        lines = shapely.linestrings(ends)
+        system = self._frame_system(crs)
+        if system is not None and system.is_geographic:
+            lines = unwrap_longitudes(lines)
+        return geopandas.GeoDataFrame(pd.DataFrame(columns), geometry=np.asarray(lines, dtype=object), crs=system)
+
+    def _frame_system(self, crs: CrsLike = None) -> pyproj.CRS | None:
+        """Return the coordinate system of frames: that of the input, unless another one is asked for."""
+        import pyproj
+
+        if crs is not None:
+            return pyproj.CRS(crs)
+        return None if self.plane is None else self.plane.crs
+
+    def _centres(self, crs: CrsLike = None) -> Floats:
+        """Return a point in the middle of each cell or region, in the system of frames."""
+        import shapely
+
+        system, middles = self._frame_system(crs), self.places.representative_point()
+        if self.places.crs is not None and system is not None:
+            middles = middles.to_crs(system)
+        return np.asarray(shapely.get_coordinates(middles.array))
+
+    def _ends_named(self, crs: CrsLike = None) -> tuple[str, str, str, str]:
+        """Return the names of the columns of coordinates: of the origin, then of the destination."""
+        system = self._frame_system(crs)
+        x, y = ("lon", "lat") if system is not None and system.is_geographic else ("x", "y")
+        return f"from_{x}", f"from_{y}", f"to_{x}", f"to_{y}"
+
+    def _write(self, path: Path) -> dict[str, Any]:
+        if ending(path) not in (".csv", ".tsv"):
+            return super()._write(path)
+        reading = write_frame(self.to_frame().drop(columns="geometry"), path, ())
+        names, system = self._ends_named(), self._frame_system()
+        return reading | {"crs": system.to_string() if system else None, "lat": [*names[1::2]], "lon": [*names[::2]]}
+
+    def _above(self) -> tuple[Floats, float]:
+        """Return the flows of all slices together that are above noise, between different places, and the floor."""
+        numbers, many = self._together(), max(len(self.slices), 1)
+        raw = np.asarray(self.noisy.sum(axis=0) if self.slices else self.noisy)
+        floor = self.error(min(2 / raw.size, 0.5), each=True) * math.sqrt(many)
+        drawn = (numbers > floor) & (raw > floor) & ~np.eye(len(numbers), dtype=bool)
+        return np.where(drawn, numbers, 0.0), floor
 
     def _drawn(self) -> tuple[Frame, str]:
         import geopandas
         import shapely
 
-        at = shapely.get_coordinates(self.places.representative_point().array)
-        numbers = self._together()
+        at, (numbers, _) = self._centres(), self._above()
         # The largest flows come last, above the others.
         origin, destination = np.unravel_index(np.argsort(numbers, axis=None)[-_DRAWN:], numbers.shape)
-        apart = (origin != destination) & (numbers[origin, destination] > 0)
-        origin, destination = origin[apart], destination[apart]
+        shown = numbers[origin, destination] > 0
+        origin, destination = origin[shown], destination[shown]
         lines = shapely.linestrings(np.stack([at[origin], at[destination]], axis=1))
         columns = {self.counted: numbers[origin, destination]}
-        return geopandas.GeoDataFrame(columns, geometry=lines, crs=self.places.crs), self.counted
+        return geopandas.GeoDataFrame(columns, geometry=lines, crs=self._frame_system()), self.counted
 
     def _layers(self, plane: Plane, name: str) -> tuple[Layer, ...]:
         if self.places.crs is None:
             return ()
-        centres = self.places.representative_point().to_crs(4326)
-        return flows_layer(centres, self._together(), name, self.counted, least=self._noise_together(), most=_DRAWN)
+        numbers, floor = self._above()
+        return flows_layer(self._centres(4326), numbers, name, self.counted, least=floor, most=_DRAWN)
