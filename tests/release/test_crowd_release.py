@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import shapely
 
 import geoveil as gv
+from geoveil.errors import InvalidParameter
 from tests.questions import release_of
 
 pytestmark = pytest.mark.slow
@@ -179,3 +181,75 @@ def test_ordinary_differential_privacy_is_that_of_the_theorem() -> None:
     assert two.zcdp == pytest.approx(one.zcdp, rel=1e-6)
     squared, scale = one._crowd_query.squared_norm, one._crowd_query.mechanism.scale
     assert one.zcdp == pytest.approx(float(squared) / scale**2, rel=1e-6)
+
+
+def commuters(n: int, **how: Any) -> Any:
+    """Ask about trips between three places, with one trip for each person."""
+    rng = np.random.default_rng(3)
+    hubs = np.array([[-5000.0, -5000.0], [5000.0, -3000.0], [-3000.0, 5000.0]])
+    places = [hubs[rng.integers(0, 3, n)] + rng.normal(0, 300, size=(n, 2)) for _ in range(2)]
+    grid = gv.Grid((-8000, -8000, 8000, 8000), cell=how.pop("cell", 2000))
+    asked = {"person": np.arange(n), "rho": 5e-5, "rng": np.random.default_rng(4), **how}
+    return release_of("flows", places[0], grid, trip=gv.Locations(places[1]), **asked)
+
+
+def test_only_flows_above_noise_are_listed() -> None:
+    """Nearly all listed flows are true ones, all of those are listed, and the certificate states the rule."""
+    flows = commuters(900)
+    listed, every = flows.to_frame(), flows.all_flows().to_frame()
+    assert len(listed) < 40 < len(every)
+    assert listed.persons.min() > flows.floor
+    assert listed.noisy.min() > flows.floor
+    near = {(-5000, -5000), (5000, -3000), (-3000, 5000)}
+    ends = listed.head(9)[["from_x", "from_y", "to_x", "to_y"]].to_numpy()
+    assert all(min(np.hypot(x - a, y - b) for a, b in near) < 1500 for x, y in ends.reshape(-1, 2))
+    assert 700 < listed.persons.sum() < 900.001
+    assert "noise alone lifts about one of 4,096 numbers above it" in str(flows.certificate()["processing"])
+    assert "noise alone" not in str(flows.all_flows().certificate()["processing"])
+
+
+def test_the_floor_is_exceeded_by_one_number_of_noise() -> None:
+    """A single person far outside leaves noise alone, of which about one number is above the floor."""
+    flows = commuters(900)
+    noise = np.random.default_rng(5).normal(0, flows.deviation, size=(200, flows.noisy.size))
+    assert 0.8 < (noise > flows.floor).sum(axis=1).mean() < 1.2
+
+
+def test_lines_join_the_middles_of_regions() -> None:
+    """Flows between regions have their names, and lines in the coordinate system of the input."""
+    ends = frame()[["lat", "lon"]].iloc[::-1].reset_index(drop=True)
+    how: dict[str, Any] = {"person": "user", "area": BAY, "rho": 5e-5, "rng": np.random.default_rng(2)}
+    table = release_of("flows", frame(), districts(), trip=gv.Locations(ends, area=BAY), **how).to_frame()
+    assert {*table["from"]} | {*table["to"]} <= {"west", "east"}
+    assert table.crs.to_epsg() == 4326
+    first = table.iloc[0]
+    assert first.geometry.coords[:] == [(first.from_lon, first.from_lat), (first.to_lon, first.to_lat)]
+
+
+def test_wide_kernels_are_sharpened() -> None:
+    """With a kernel of two cells, sharpened flows are less than half as wrong as the noisy ones."""
+    truth = commuters(900, rho=1.0, bandwidth=100.0).value
+    wide = commuters(900, bandwidth=2 * 2000 / np.sqrt(3))
+    assert np.abs(wide.value - truth).sum() < 0.5 * np.abs(np.maximum(wide.noisy, 0) - truth).sum()
+
+
+@pytest.mark.parametrize(
+    ("n", "how", "remedy"),
+    [
+        (16, {"cell": 500}, "Make the cells at least "),
+        (16, {"cell": 500, "rho": None, "epsilon": 1e-3}, ""),
+        (1, {"cell": 500, "rho": 1e-14}, "Make the cells 8 km, and rho at least "),
+        (16, {"cell": 500, "cap": 3}, "Make the cells at least "),
+    ],
+)
+def test_hopeless_flows_are_refused_with_a_remedy_that_works(n: int, how: dict[str, Any], remedy: str) -> None:
+    """Cells that are too small for the public number of persons are refused before anything is drawn."""
+    with pytest.raises(InvalidParameter) as refused:
+        commuters(n, **how)
+    words = str(refused.value.remedy)
+    assert words.startswith(remedy)
+    length, unit = re.findall(r"([\d.]+) (k?m)\b", words)[0]
+    how = {**how, "cell": float(length) * (1000 if unit == "km" else 1)}
+    for name, number in re.findall(r"(rho|epsilon) at least (\S+)\.", words):
+        how[name] = float(number)
+    assert commuters(n, **how).floor > 0

@@ -504,7 +504,7 @@ class FlowsQuestion(CrowdQuestion[Flows]):
         west, south, east, north = shapely.total_bounds(self.shapes)
         # A lattice has a margin of three cells on each side, for a kernel of one.
         least = max(east - west, north - south) / ((math.isqrt(_FEW_FLOW_CELLS) - 7) * _SIDE)
-        return max(typical / 4, least)
+        return float(max(typical / 4, least))
 
     def _check_shown(self, guarantee: Guarantee, total: float, slices: Slices) -> None:
         """Refuse cells between which all flows are expected to be wrong; only public numbers decide."""
@@ -517,21 +517,21 @@ class FlowsQuestion(CrowdQuestion[Flows]):
             lengths = [math.ceil(length / cell * (1 - 1e-9)) for length in extent]
             rho = self._gaussian_rho(guarantee, math.prod(lengths) ** 2 * slices.count)
             # The noise of GP falls with ε, that of CGP with √ρ.
-            rho *= times ** (2 / guarantee.power)
+            rho *= float(times ** (2 / guarantee.power))
             area = math.prod(lengths) * cell**2
             return advise_flows(total / slices.count, area, rho, cap=self.weight, cell=cell).share
 
         if share(given) <= 1:
             return
-        while share(cell) > 1 and 2 * cell < max(extent):
-            cell = round_length(1.05 * cell)
+        while share(cell) > 1 and 2 * (larger := round_length(1.05 * cell)) <= max(extent):
+            cell = larger
         if share(cell) <= 1:
             remedy = f"Make the cells at least {metres(cell)}."
         else:
             times = 2.0
-            while share(given, times) > 0.95:
+            while share(cell, times) > 0.95:
                 times *= 2
-            remedy = f"Give a larger budget: {guarantee.symbol} of at least {budget * times:.2g}."
+            remedy = f"Make the cells {metres(cell)}, and {guarantee.symbol} at least {budget * times:.2g}."
         shown = f"{total:.6g} {self.counted(guarantee.metric)}" + (" in all slices" if slices.names else "")
         raise InvalidParameter("cell", metres(given), f"large enough for flows of {shown} to be above noise", remedy)
 

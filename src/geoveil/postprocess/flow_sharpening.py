@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,7 +59,7 @@ def sharpen_flows(noisy: Floats, shape: tuple[int, int], taps: Floats, deviation
     (True, True)
     """
     maps = np.reshape(noisy, (-1, *shape, *shape))
-    kind = np.float32 if float(np.abs(maps).max(initial=0.0)) < _SINGLE * deviation else np.float64
+    kind: Any = np.float32 if float(np.abs(maps).max(initial=0.0)) < _SINGLE * deviation else np.float64
     axes = [_eigen(length, taps) for length in (*shape, *shape)]
     there = [vectors.astype(kind) for _, vectors in axes]
     back = [np.ascontiguousarray(vectors.T) for vectors in there]
@@ -90,7 +92,7 @@ def blurred_flows(flows: Floats, shape: tuple[int, int], taps: Floats) -> Floats
     """Return flows from cell to cell as the kernel blurs them, without noise."""
     axes = [_eigen(length, taps) for length in (*shape, *shape)]
     blurs = [(vectors * values) @ vectors.T for values, vectors in axes]
-    return _turned(np.ravel(flows), blurs).reshape(np.shape(flows))
+    return np.asarray(_turned(np.ravel(flows), blurs), dtype=float).reshape(np.shape(flows))
 
 
 def _eigen(length: int, taps: Floats) -> tuple[Floats, Floats]:
@@ -102,7 +104,7 @@ def _eigen(length: int, taps: Floats) -> tuple[Floats, Floats]:
     return values, vectors
 
 
-def _turned(flows: NDArray[np.floating], matrices: list[NDArray[np.floating]]) -> NDArray[np.floating]:
+def _turned(flows: NDArray[Any], matrices: list[NDArray[Any]]) -> NDArray[Any]:
     """Multiply each axis of flows, which are given one after the other, by a matrix.
 
     A product moves the first axis to the end, so after one for each axis they are in order again.

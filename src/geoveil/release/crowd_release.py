@@ -295,16 +295,24 @@ class CrowdFlows(CrowdRelease):
         Notes
         -----
         The floor is exceeded by the noise on one of all noisy numbers, on average: of N, each exceeds it with
-        probability 1/N.
+        probability 1/N. Blur may lift numbers beside those of many trips, too.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).normal(0, 500, size=(300, 2))
+        >>> grid = gv.Grid((-1e3, -1e3, 1e3, 1e3), cell=1e3)
+        >>> flows = gv.Locations(x, person=np.arange(300)).flows(grid, trip=gv.Locations(x), rho=1e-4)
+        >>> flows.all_flows().above_noise().floor == flows.floor
+        True
         """
         if self.floor is not None:
             return self
         beta = min(2 / self.noisy.size, 0.5)
         floor = self.error(beta, each=True)
-        often = "about one is" if self.noisy.size > 3 else "each is with probability 25%"
+        often = "about one" if self.noisy.size > 3 else "a quarter"
         step = (
             f"listed if above {floor:.3g} {self.counted} ({floor / self.deviation:.2g} standard deviations of noise): "
-            f"of {self.noisy.size:,} flows without a trip, {often} listed by chance"
+            f"noise alone lifts {often} of {self.noisy.size:,} numbers above it, on average"
         )
         return replace(self, floor=floor, processing=self._with_steps(*self.processing.steps, step))
 
