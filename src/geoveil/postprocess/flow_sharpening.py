@@ -16,8 +16,9 @@ Floats = NDArray[np.float64]
 _FEWEST, _MOST, _PAIRS = 8, 100, 2**22
 # The weight of the penalty that ties the two estimates together, for a kernel whose largest eigenvalue is 1, over the
 # ratio of the noise to the released numbers, and its limits. A heavier one stops earlier on the way from the blurred
-# numbers to those that fit the noise.
-_TIE, _LIGHTEST, _HEAVIEST = 0.6, 0.02, 0.1
+# numbers to those that fit the noise. Kernels of more than two cells have smaller eigenvalues: the penalty falls with a
+# power of their side.
+_TIE, _LIGHTEST, _HEAVIEST, _WIDE, _POWER = 0.6, 0.02, 0.1, 2, 5
 # Single precision is used while the largest number is below this many standard deviations: its errors are then far
 # below the noise.
 _SINGLE = 1e4
@@ -66,7 +67,8 @@ def sharpen_flows(noisy: Floats, shape: tuple[int, int], taps: Floats, deviation
     ends = np.multiply.outer(axes[0][0], axes[1][0])
     strength = np.multiply.outer(ends, ends).ravel().astype(kind)
     ratio = deviation / max(float(np.sqrt(np.mean(maps**2))), 1e-300)
-    tie = kind(min(max(_TIE * ratio, _LIGHTEST), _HEAVIEST))
+    side = (len(taps) - 1) // 4
+    tie = kind(min(max(_TIE * ratio, _LIGHTEST), _HEAVIEST) * min(1.0, _WIDE / side) ** _POWER)
     inverse = 1 / (strength**2 + tie)
     kept = tie * inverse
     inverse *= strength
