@@ -204,8 +204,8 @@ def test_only_flows_above_noise_are_listed() -> None:
     ends = listed.head(9)[["from_x", "from_y", "to_x", "to_y"]].to_numpy()
     assert all(min(np.hypot(x - a, y - b) for a, b in near) < 1500 for x, y in ends.reshape(-1, 2))
     assert 700 < listed.persons.sum() < 900.001
-    assert "noise alone lifts about one of 4,096 numbers above it" in str(flows.certificate()["processing"])
-    assert "noise alone" not in str(flows.all_flows().certificate()["processing"])
+    assert "noise alone lifts about one of 4,096 numbers above it" in str(flows.certificate()["processed"])
+    assert "noise alone" not in str(flows.all_flows().certificate()["processed"])
 
 
 def test_the_floor_is_exceeded_by_one_number_of_noise() -> None:

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 _FEWEST, _MOST, _PAIRS = 8, 100, 2**22
 # The weight of the penalty that ties the two estimates together, for a kernel whose largest eigenvalue is 1, over the
 # ratio of the noise to the released numbers, and its limits. A heavier one stops earlier on the way from the blurred
-# numbers to those that fit the noise. Kernels of more than two cells have smaller eigenvalues: the penalty falls with a
+# numbers to those that fit the noise. Kernels of more than two cells have smaller eigenvalues: it falls with a
 # power of their side.
 _TIE, _LIGHTEST, _HEAVIEST, _WIDE, _POWER = 0.6, 0.02, 0.1, 2, 5
 # Single precision is used while the largest number is below this many standard deviations: its errors are then far
