@@ -84,6 +84,9 @@ CASES: dict[str, dict[str, Any]] = {
     "days": {"person": "user", "protect": "1 day"},
     "days of all": {"protect": "1 day"},
     "days together": {"person": "user", "protect": "1 day", "together": True},
+    "rows": {"person": "row"},
+    "rows together": {"person": "row", "together": True},
+    "rows dropped": {"person": "row", "missing": "drop", "outside": "drop", "gaps": True},
     "single points": {"person": "user", "protect": "point"},
     "single points together": {"person": "user", "protect": "point", "together": True},
     "filtered": {"person": "user", "where": "kind = 1"},
@@ -105,6 +108,7 @@ CASES: dict[str, dict[str, Any]] = {
     "no such column in a condition": {"where": "sort = 1"},
     "nothing is left": {"where": "kind = 3"},
     "no area": {"area": None},
+    "rows have no account": {"person": "row", "ledger": True},
     "too little budget": {"person": "user", "ledger": True, "rho": 0.5},
     "two budgets": {"rho": 1e-4, "hide": 10},
     "no unit": {"protect": "fortnight"},
@@ -208,7 +212,7 @@ def as_values(frame: pd.DataFrame, how: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a question about an array: values in place of columns."""
     timed = how.get("protect", "point") != "point" or "thin" in how or {"every", "trip"} & {*how}
     columns = {**how, **({"times": how.get("times", "when")} if timed else {})}
-    named: list[str] = [name for name in ("person", "times", "trip") if name in columns]
+    named: list[str] = [name for name in ("person", "times", "trip") if columns.get(name, "row") != "row"]
     labels: dict[str, Any] = {name: frame[columns[name]].to_numpy() for name in named}
     return {**how, "crs": 4326, **labels}
 

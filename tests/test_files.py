@@ -957,3 +957,24 @@ def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:
         assert before.field(name).type == after.field(name).type
     assert pa.types.is_dictionary(after.field("user").type)
     assert gv.load(tmp_path / "out.parquet").n == 60
+
+
+def test_rows_are_persons(tmp_path: Path) -> None:
+    """Each row has a budget of its own; the released table numbers the rows, and is verified by these numbers."""
+    frame = pd.DataFrame({"lat": np.linspace(37.7, 37.8, 20), "lon": np.linspace(-122.5, -122.4, 20), "note": "x"})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    release = gv.Locations(tmp_path / "rows.csv", person="row", area="San Francisco").points(
+        hide=100, to=tmp_path / "released.csv"
+    )
+    assert release.person is not None and len(release.person) == 20
+    assert pd.read_csv(tmp_path / "released.csv")["row"].tolist() == [*range(1, 21)]
+    alone = gv.Locations(frame[:1], area="San Francisco").points(hide=100)
+    assert release.error().max() == alone.error()
+    assert gv.verify(tmp_path / "released.csv").holds
+
+
+def test_a_column_named_row_is_the_person() -> None:
+    """Data that has such a column is not numbered anew."""
+    frame = pd.DataFrame({"x": [5e5, 5.1e5, 5.2e5], "y": [4.18e6, 4.19e6, 4.2e6], "row": ["ann", "ann", "bob"]})
+    release = gv.Locations(frame, lat="y", lon="x", crs=32610, person="row").points(rho=1e-4)
+    assert release.person is not None and release.person.tolist() == ["ann", "bob"]

@@ -374,9 +374,6 @@ def _columns(
     """
     unsafe, by = file.unsafe | places, settings.by
     check_column("person", by, [name for name in file.columns if name not in unsafe], file.path.name)
-    if isinstance(keep, list):
-        # A column of times that is released may be named with its unit.
-        keep = [time_column(name, file.columns) if isinstance(name, str) else name for name in keep]
     always = [*file.time_columns, *(name for name in file.structure if name in file.columns)]
     if isinstance(keep, list):
         # A column of times that is released may be named with its unit.

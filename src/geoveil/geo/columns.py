@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "ROW",
     "Values",
     "choose",
     "distinct",
@@ -30,6 +31,9 @@ __all__ = [
     "words",
 ]
 
+#: The column of persons whose values are the numbers of rows, where data has no column of this name: each row is
+#: another person.
+ROW = "row"
 #: The values of a column.
 Values: TypeAlias = Union["NDArray[Any]", "Sequence[Any]", "pd.Series", "pd.Index", "pd.api.extensions.ExtensionArray"]
 

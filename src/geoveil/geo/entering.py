@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoveil._types import CoordinateColumns, CrsLike, LocationsLike, Missing, Outside
+from geoveil._types import CoordinateColumns, CrsLike, Labels, LocationsLike, Missing, Outside
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.geo.areas import AreaLike
+from geoveil.geo.columns import ROW
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
 from geoveil.geo.forms import (
     ArrayForm,
@@ -27,7 +28,7 @@ from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.row_forms import FrameForm, TableForm
 from geoveil.geo.row_locations import CoordinateRows, Pairs
 from geoveil.geo.row_selection import RowCounts, Selection, no_columns
-from geoveil.geo.table_kinds import Table, table_of
+from geoveil.geo.table_kinds import PandasTable, Table, table_of
 from geoveil.noise import as_reals
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def enter(
     missing: Missing = "refuse",
     where: str | None = None,
     row_name: RowName = position,
+    person: Labels = None,
 ) -> Form:
     """Check locations once and convert them to metres.
 
@@ -71,6 +73,8 @@ def enter(
         A condition on columns of a table that selects its rows.
     row_name : callable
         Returns the name of a row of a table in errors, given its position.
+    person : str or array of labels, optional
+        The persons. "row" numbers the rows of a table that has no such column.
     """
     if outside not in ("refuse", "clamp", "drop"):
         remedy = "Leave it out to refuse points outside of the area."
@@ -79,6 +83,11 @@ def enter(
     if not frame and hasattr(x, "active_geometry_name"):
         remedy = "Name the column of locations with x.set_geometry(...)."
         raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with an active geometry", remedy)
+    if isinstance(person, str) and person == ROW:
+        if table is not None and ROW not in table.names:
+            table = table.numbered()
+        elif ROW not in getattr(x, "columns", [ROW]):
+            x = PandasTable(x).numbered().frame
     for name, given in {"lat": lat, "lon": lon}.items():
         if table is None and given is not None:
             remedy = "Leave it out, or give the table without its geometry: pandas.DataFrame(x.drop(columns=...))."

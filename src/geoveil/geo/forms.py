@@ -16,6 +16,7 @@ from geoveil._types import Columns, Labels, LocationsLike, Outside, PlaceLike, S
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, Message, warn
 from geoveil.facts import Reason, Unchanged
+from geoveil.geo.columns import ROW
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane
@@ -359,7 +360,9 @@ def labels_of(
     allowed = f"{count} labels, one for each row: names or numbers of persons"
     remedy = "Give an array of labels, or name a column of a frame."
     if isinstance(by, str):
-        raise InvalidParameter(argument, by, allowed, remedy)
+        if by != ROW:
+            raise InvalidParameter(argument, by, allowed, remedy)
+        by = np.arange(1, count + 1)
     if by is None or not hasattr(by, "__len__"):
         raise InvalidData(argument, by, allowed, remedy)
     shape = getattr(by, "shape", (len(by),))

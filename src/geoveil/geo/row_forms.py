@@ -12,7 +12,7 @@ import numpy as np
 from geoveil._types import Columns, Labels, LocationsLike, Missing, Outside, Times
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Reason, Unchanged
-from geoveil.geo.columns import choose, reasons_of
+from geoveil.geo.columns import ROW, choose, reasons_of
 from geoveil.geo.disclosure import check_kept, row_places, sampled, unchanged_columns
 from geoveil.geo.forms import Floats, Form, check_any, labels_of, warn_of_heights
 from geoveil.geo.geometries import Index, RowName, position
@@ -122,7 +122,7 @@ class RowForm(Form):
         import pandas as pd
 
         columns, index = self.names, getattr(self._given, "index", None)
-        if isinstance(by, str):
+        if isinstance(by, str) and (by != ROW or by in columns):
             check_column(argument, by, columns, "the data")
             by = self._given.column(by)
         elif isinstance(by, tuple) and by in columns:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from geoveil.errors import InvalidData
+from geoveil.geo.columns import ROW
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.plain_values import (
     PandasArray,
@@ -79,6 +80,10 @@ class Table(ABC):
     @abstractmethod
     def with_texts(self, name: Hashable, texts: Sequence[str]) -> Self:
         """Return the table with texts in the place of a column."""
+
+    @abstractmethod
+    def numbered(self) -> Self:
+        """Return the table with a column of the numbers of its rows, from one."""
 
     @abstractmethod
     def labels(self, rows: Index) -> pd.Index | Index:
@@ -159,6 +164,9 @@ class PandasTable(Table):
         frame[name] = pd.array(list(texts), dtype="str")
         return PandasTable(frame)
 
+    def numbered(self) -> PandasTable:
+        return PandasTable(self.frame.assign(**{ROW: np.arange(1, len(self) + 1)}))
+
     def labels(self, rows: Index) -> pd.Index | Index:
         import pandas as pd
 
@@ -234,6 +242,12 @@ class ArrowTable(Table):
 
         replaced = {**self._columns, str(name): pa.chunked_array([pa.array(list(texts), pa.string())])}
         return ArrowTable(self._positions, replaced, self._native)
+
+    def numbered(self) -> ArrowTable:
+        import pyarrow as pa
+
+        numbers = pa.chunked_array([np.arange(1, len(self) + 1)])
+        return ArrowTable(self._positions, {**self._columns, ROW: numbers}, self._native)
 
     def labels(self, rows: Index) -> Index:
         return self._positions[rows]

@@ -42,7 +42,7 @@ class FileRows(Rows):
     def __init__(self, path: Path, reading: Reading, settings: Settings) -> None:
         self._path, self._settings = path, settings
         settings.check_columns("the file")
-        self._file = open_locations(path, **asdict(reading))
+        self._file = open_locations(path, **asdict(reading)).with_persons(settings.person)
         check_columns(self._file, settings)
 
     @cached_property

@@ -47,6 +47,7 @@ from geoveil.cards import Rows as CardRows
 from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo import AreaLike
+from geoveil.geo.columns import ROW
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
 from geoveil.postprocess.grid import Grid
@@ -75,8 +76,9 @@ class Locations(Card):
         GeoPackage, Shapefile, FlatGeobuf, a track of Geolife (.plt), any of these alone in a .zip file, or a folder of
         the Geolife or the cabspotting data. Rows of Spark stay on the cluster.
     person : str or array of labels, optional
-        The person of each point: a column, or one label for each point. Each person has the whole budget. Without it
-        all points belong to one person and share the budget.
+        The person of each point: a column, or one label for each point. Each person has the whole budget. "row": each
+        row is another person; released tables number them in a column of this name. Without it all points belong to
+        one person and share the budget.
     protect : str or timedelta, optional
         What is hidden together; by default all points of a person. "1 day", or any length of time: any stretch of that
         length of a person's movements. "point": each single point. Less noise is needed to protect less: differences
@@ -194,6 +196,7 @@ class Locations(Card):
         settings = Settings(person, times, thin, area, outside, missing, where, pseudonyms)
         protected_metric(protect)
         self._protect, self._has_persons = protect, person is not None
+        self._by_row = isinstance(person, str) and person == ROW
         self._source, self._overwrite, self._sign = source_of(rng), overwrite, signing_key(sign)
         self._progress: Progress = progress or (lambda share: None)
         self._confirm = confirm
@@ -925,6 +928,9 @@ class Locations(Card):
         """
         from geoveil.locations.session import Session
 
+        if ledger is not None and self._by_row:
+            remedy = "A ledger knows persons by their names, and rows have none: name a column of persons."
+            raise InvalidParameter("person", ROW, "left out with a ledger", remedy)
         return Session(self, hide, rho, epsilon, ledger=ledger, subject=subject, label=label, short=short)
 
     @steady()

@@ -65,6 +65,7 @@ class MemoryRows(Rows):
             missing=settings.missing,
             where=settings.where,
             row_name=row_name,
+            person=settings.person,
         )
         check_pseudonyms(settings.pseudonyms, settings.person, self.form.where)
         #: Data with its persons, by whether questions are about all of them together, and whether points need times.

@@ -12,7 +12,7 @@ import numpy as np
 from geoveil.answering.counted_rows import CountedRows
 from geoveil.errors import GeoveilError, Message
 from geoveil.geo.areas import local
-from geoveil.geo.columns import reasons_of, tells_places
+from geoveil.geo.columns import ROW, reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
 from geoveil.geo.geometries import Floats
 from geoveil.geo.plain_values import may_hold_places
@@ -401,6 +401,9 @@ def _people(file: LocationFile, frame: geopandas.GeoDataFrame, person: str | Non
             next((Proposed(person=name) for name in likely if _labels_all(file, frame, name)), Proposed()),
             about="persons",
         )
+        return
+    if person == ROW and person not in frame:
+        yield Finding("good", f"{counted(len(frame), 'person')}: each row is another person.")
         return
     if person not in frame:
         yield Finding(

@@ -118,7 +118,7 @@ class FileSettings:
         """Open a file, and read its columns."""
         from geoveil.geo.formats import open_locations
 
-        return open_locations(path, **self.reading)
+        return open_locations(path, **self.reading).with_persons(self.person)
 
     def rehearse(
         self, file: LocationFile, guarantee: Guarantee, *, timed: bool = False, released: bool = True
@@ -215,7 +215,9 @@ class FileRequest:
     @cached_property
     def file(self) -> LocationFile:
         """The file, opened."""
-        return self.settings.open(self.path) if self.opened is None else self.opened
+        if self.opened is None:
+            return self.settings.open(self.path)
+        return self.opened.with_persons(self.settings.person)
 
     @property
     def trips(self) -> bool:

@@ -13,6 +13,7 @@ import shapely
 
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError
+from geoveil.geo.columns import ROW
 from geoveil.geo.formats import LocationFile, targets
 from geoveil.geo.formats.fingerprints import State, file_state
 from geoveil.geo.geometries import Index
@@ -114,12 +115,16 @@ class OpenedData:
 
     def whose(self, by: str | None) -> Index:
         """Return the person of each row as a number; persons are numbered in the order in which they occur."""
+        if by == ROW and by not in self.frame:
+            return np.arange(len(self.frame))
         if by is None or by not in self.frame:
             return np.zeros(len(self.frame), dtype=np.int64)
         return np.asarray(self.frame[by].factorize(use_na_sentinel=False)[0], dtype=np.int64)
 
     def labels(self, by: str | None) -> list[object] | None:
         """Return the labels of the persons; None if all rows are one person's."""
+        if by == ROW and by not in self.frame:
+            return [*range(1, len(self.frame) + 1)]
         return None if by is None else [*self.frame[by].drop_duplicates()]
 
     def sizes(self, by: str | None) -> Index:

@@ -19,6 +19,7 @@ from geoveil.answering.settings import Reading, Settings
 from geoveil.certificates import SigningKey
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo import Area
+from geoveil.geo.columns import ROW
 from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.output_formats import form_of
@@ -60,6 +61,9 @@ class SparkRows(Rows):
         self._frame, self._file = open_frame(
             frame, lat=reading.lat, lon=reading.lon, geometry=reading.geometry, crs=reading.crs
         )
+        if settings.by == ROW and ROW not in self._file.columns:
+            remedy = "Add a column of row numbers to the DataFrame, and keep it with DataFrame.persist()."
+            raise InvalidParameter("person", ROW, "a column of the DataFrame, whose rows have no order", remedy)
         check_columns(self._file, settings)
 
     @property

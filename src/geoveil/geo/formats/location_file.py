@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from geoveil._types import Missing, Outside
 from geoveil.errors import GeoveilError, InvalidFile, Text
+from geoveil.geo.columns import ROW
 from geoveil.geo.formats.location_columns import LocationColumns
 from geoveil.geo.geometries import Floats, Geometries, Index, Places, RowName, position, present, vertices
 from geoveil.geo.planes import Plane
@@ -151,6 +152,13 @@ class Batch:
             raise InvalidFile(self.name(row), self.places[row].geom_type, "a point, for a table of points", remedy)
         return self.coords
 
+    def numbered(self) -> Batch:
+        """Return the rows with a column of their numbers in the file, from one."""
+        import pyarrow as pa
+
+        numbers = pa.array(np.arange(self.first + 1, self.first + len(self) + 1))
+        return replace(self, columns=self.columns.append_column(ROW, numbers))
+
     def moved(self, coords: Floats, **columns: pa.Array) -> Batch:
         """Return the same rows with other points and additional columns."""
         import shapely
@@ -211,6 +219,8 @@ class LocationFile(ABC):
         The first values of columns, where they are known.
     held : object, optional
         The temporary folder of an unpacked file, which must exist while the file is read.
+    numbers_rows : bool
+        Whether the rows come with a column of their numbers, from one.
     """
 
     path: Path
@@ -224,6 +234,7 @@ class LocationFile(ABC):
     kind: str = ""
     first: Mapping[str, Sequence[object]] = field(default_factory=dict, repr=False)
     held: object = None
+    numbers_rows: bool = False
 
     #: Whether it is a table whose columns of locations have names of their own.
     tabular: ClassVar[bool] = False
@@ -269,14 +280,23 @@ class LocationFile(ABC):
             **own,
         )
 
+    def with_persons(self, person: object) -> Self:
+        """Return the file with a column of the numbers of its rows, if these are the persons: `person` is "row"."""
+        import pyarrow as pa
+
+        if not isinstance(person, str) or person != ROW or ROW in self.columns:
+            return self
+        return replace(self, columns={**self.columns, ROW: pa.int64()}, numbers_rows=True)
+
     @cached_property
     def recognised(self) -> Recognised:
         """The columns of times and persons, besides the locations, by their names and first values."""
+        hidden = self.unsafe | ({ROW} if self.numbers_rows else set())
         kinds = {
             name: "datetime" if name in self.times or name in self.dated else kind
             for name, kind in self.columns.items()
         }
-        return recognise(self._sample([name for name in self.columns if name not in self.unsafe]), kinds)
+        return recognise(self._sample([name for name in self.columns if name not in hidden]), kinds)
 
     @property
     def numbered(self) -> frozenset[str]:
@@ -321,9 +341,12 @@ class LocationFile(ABC):
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Read the rows in order, with the given columns."""
         first = 0
+        own = [name for name in columns if name != ROW or not self.numbers_rows]
         with readable(self.path, type(self).__name__, self.remedy):
-            for part in self._parts([*dict.fromkeys([*columns, *self.located.names])]):
-                batch = self.batch_of(first, part.table, columns, part.share, part.source)
+            for part in self._parts([*dict.fromkeys([*own, *self.located.names])]):
+                batch = self.batch_of(first, part.table, own, part.share, part.source)
+                if len(own) < len(columns):
+                    batch = batch.numbered()
                 # Texts that are not UTF-8, and offsets outside of the buffers, would fail or do harm later.
                 batch.columns.validate(full=True)
                 yield batch
