@@ -966,7 +966,8 @@ def test_rows_are_persons(tmp_path: Path) -> None:
     release = gv.Locations(tmp_path / "rows.csv", person="row", area="San Francisco").points(
         hide=100, to=tmp_path / "released.csv"
     )
-    assert release.person is not None and len(release.person) == 20
+    assert release.person is not None
+    assert len(release.person) == 20
     assert pd.read_csv(tmp_path / "released.csv")["row"].tolist() == [*range(1, 21)]
     alone = gv.Locations(frame[:1], area="San Francisco").points(hide=100)
     assert release.error().max() == alone.error()
@@ -977,4 +978,5 @@ def test_a_column_named_row_is_the_person() -> None:
     """Data that has such a column is not numbered anew."""
     frame = pd.DataFrame({"x": [5e5, 5.1e5, 5.2e5], "y": [4.18e6, 4.19e6, 4.2e6], "row": ["ann", "ann", "bob"]})
     release = gv.Locations(frame, lat="y", lon="x", crs=32610, person="row").points(rho=1e-4)
-    assert release.person is not None and release.person.tolist() == ["ann", "bob"]
+    assert release.person is not None
+    assert release.person.tolist() == ["ann", "bob"]

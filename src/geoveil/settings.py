@@ -271,8 +271,8 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
     "Options": (
         Setting(
             "person",
-            "The column of persons, or 'row' if each row is another person. Without it all points belong to one person "
-            "and share the budget.",
+            "The column of persons, or 'row' if each row is another person. Without it all points belong to one "
+            "person and share the budget.",
             line=_COLUMN,
             page=OnPage("the column of persons"),
             elsewhere=("user", "user_id", "uid", "by", "persons", "groupby"),
