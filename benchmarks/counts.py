@@ -90,7 +90,7 @@ def boroughs() -> Shapes:
     """Return the boroughs of New York in metres of the plane of `check_ins`."""
     plane = gv.Locations(np.array([[-73.97, 40.73]]), crs=4326, area=_AROUND).points(rho=1).plane
     assert plane is not None
-    outlines = []
+    outlines: list[shapely.Polygon] = []
     for corners in _BOROUGHS.values():
         degrees = np.array([pair.split() for pair in corners.split(", ")], dtype=float)
         # Outlines that are drawn by hand overlap a little, and real boroughs do not.

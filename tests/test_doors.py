@@ -119,7 +119,7 @@ BOTH = ["when", "end_time"]
 REFUSED_PAIRS = (
     *("nothing is left", "ledger", "too little budget", "one column of times", "thinned by one column"),
     *("three columns of times", "lists of two lengths", "one place twice", "the only column of times"),
-    "coarse times of the second place",
+    *("coarse times of the second place", "rows have no account"),
 )
 #: The cases of such rows.
 PAIR_CASES: dict[str, dict[str, Any]] = {

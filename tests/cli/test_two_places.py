@@ -34,7 +34,7 @@ def rides(tmp_path: Path) -> pd.DataFrame:
 
 
 @pytest.mark.usefixtures("rides")
-@pytest.mark.parametrize("question", [["flows", "--cell", "5km"], ["hull"], ["points"], ["heatmap", "--cell", "5km"]])
+@pytest.mark.parametrize("question", [["flows", "--cell", "10km"], ["hull"], ["points"], ["heatmap", "--cell", "5km"]])
 def test_each_place_has_its_own_time(question: list[str], run: Any) -> None:
     """Two recognised columns suffice; one alone is refused, and counts for both places if it is named twice."""
     name, *more = question
@@ -54,7 +54,7 @@ def test_each_place_has_its_own_time(question: list[str], run: Any) -> None:
 
 def test_trips_are_stated_once(rides: pd.DataFrame, run: Any) -> None:
     """Rows that are trips take no column of trips; the places of one end do, and three places are no trip."""
-    asked = ["flows", "od.csv", "-o", "flows.csv", "--cell", "5km", *HOW]
+    asked = ["flows", "od.csv", "-o", "flows.csv", "--cell", "10km", *HOW]
     done = run(*asked, "--trip", "trip")
     assert done.code == 2
     assert "--trip = 'trip': must be left out" in done.err
@@ -67,9 +67,9 @@ def test_trips_are_stated_once(rides: pd.DataFrame, run: Any) -> None:
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     lat, lon = (["pickup_" + c, "dropoff_" + c, c + "3"] for c in ("lat", "lon"))
     with pytest.raises(InvalidData, match=r"3 places.*alone, with lat= and lon=") as problem:
-        gv.Locations(third, lat=lat, lon=lon, area=area).flows(5000, rho=1)
+        gv.Locations(third, lat=lat, lon=lon, area=area).flows(10_000, rho=0.1)
     assert "trip=" not in str(problem.value)
-    assert gv.Locations(third, lat=lat[:2], lon=lon[:2], area=area).flows(5000, rho=1).n == len(rides)
+    assert gv.Locations(third, lat=lat[:2], lon=lon[:2], area=area).flows(10_000, rho=0.1).n == len(rides)
 
 
 @pytest.mark.parametrize("kind", ["csv", "geojson"])

@@ -245,7 +245,7 @@ def test_rows_with_two_places_need_both_times(times: int, project: Project) -> N
     if times < 2:
         assert "Choose everything of a person or each point in step 2, and no slices, smoothing or thinning" in told
     assert sent(project, "question", do="next", question="points", motion="") == ""
-    asked: list[tuple[str, dict[str, str]]] = [("points", {"motion": "car"}), ("flows", {"cell": "2 km"})]
+    asked: list[tuple[str, dict[str, str]]] = [("points", {"motion": "car"}), ("flows", {"cell": "20 km"})]
     for question, fields in (*asked, ("heatmap", {"cell": "2 km"})) if times == 2 else ():
         assert sent(project, "question", do="next", question=question, **fields) == ""
         assert project.preview().layers

@@ -585,7 +585,7 @@ class WeightedSums(CrowdAdder[KernelSums | PairedSums]):
         return sums
 
     def add(self, sums: KernelSums | PairedSums, batch: CrowdBatch) -> None:
-        sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))  # type: ignore[attr-defined]
+        sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))  # type: ignore[union-attr, call-arg]
 
 
 class CrowdSums(Inquiry[Answer, R]):

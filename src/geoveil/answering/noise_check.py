@@ -1,4 +1,4 @@
-"""Recompute the noise of a release from its guarantee, its area, and the numbers that its file and certificate state."""
+"""Recompute the noise of a release from its guarantee, its area, and what its file and certificate state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geoveil.geo.seconds import time_column
 from geoveil.privacy import Guarantee, certified
 from geoveil.queries import SUMMARIES, CrowdMap, CrowdQuery, Flows, Persons, Points, RegionCounts, UnitSizes
 from geoveil.queries.additive import additive
-from geoveil.queries.crowd import Kernel
+from geoveil.queries.crowd import CrowdKernel
 from geoveil.words import hidden
 
 __all__ = ["noise_problems"]
@@ -130,7 +130,7 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
 def _crowd(account: Certificate, working: Guarantee, area: Area) -> list[str]:
     """Compare the noise and the blur of a map, of counts or of flows with the public numbers of its kernel."""
     stated = account["crowd_noise"]
-    kernel, counted = Kernel(**stated["kernel"]), stated["counted"]
+    kernel, counted = CrowdKernel(**stated["kernel"]), stated["counted"]
     problems = []
     if counted != "visits" and kernel.weight != 1:
         problems.append(f"it counts {counted}, and each has the weight {kernel.weight:g}")

@@ -15,7 +15,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.privacy import exact
 from geoveil.queries.answer import Answer
-from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel
+from geoveil.queries.crowd.crowd_query import CrowdKernel, CrowdQuery
 from geoveil.queries.crowd.kernel import heat_constant, squared_norm
 from geoveil.queries.crowd.lattice import WIDEST, Lattice
 from geoveil.queries.crowd.maps import per_metre
@@ -35,7 +35,7 @@ def saturation(regions: Regions) -> Fraction:
     return Fraction(regions.cover) * min(Fraction(1), Fraction(regions.cover))
 
 
-def _counts_constant(kernel: Kernel) -> float:
+def _counts_constant(kernel: CrowdKernel) -> float:
     """Return the Lipschitz constant of counts alone, per metre, rounded up."""
     assert kernel.cover is not None
     assert kernel.squared_norm is not None
@@ -124,7 +124,7 @@ class RegionCounts(CrowdQuery[PlaceSums | PairedSums]):
         return _counts_constant(self.kernel)
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> CrowdKernel:
         beside = self.beside
         return replace(
             super().kernel,
@@ -136,7 +136,7 @@ class RegionCounts(CrowdQuery[PlaceSums | PairedSums]):
         )
 
     @staticmethod
-    def constant_of(kernel: Kernel) -> float:
+    def constant_of(kernel: CrowdKernel) -> float:
         counts = _counts_constant(kernel)
         if kernel.map_gain is None:
             return counts

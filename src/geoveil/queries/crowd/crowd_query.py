@@ -22,7 +22,7 @@ from geoveil.queries.answer import Answer
 from geoveil.queries.crowd.lattice import WIDEST, Lattice
 from geoveil.queries.crowd.sums import KernelSums, PairedSums, place_error
 
-__all__ = ["SLACK", "CrowdQuery", "Kernel", "Replacement"]
+__all__ = ["SLACK", "CrowdKernel", "CrowdQuery", "Replacement"]
 
 #: Weights such as 1/3 are rounded to doubles, so the weights of a unit may add up to a little more than they should.
 #: The constant has this factor for it.
@@ -43,7 +43,7 @@ class Replacement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CrowdKernel:
     """The public numbers from which the noise of a question about a crowd follows, beside its guarantee.
 
     Parameters
@@ -159,13 +159,13 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
         """The shape of one slice of the value."""
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> CrowdKernel:
         """The public numbers from which the noise follows."""
-        return Kernel(self.lattice.cell, self.side, self.weight, self.size)
+        return CrowdKernel(self.lattice.cell, self.side, self.weight, self.size)
 
     @staticmethod
     @abstractmethod
-    def constant_of(kernel: Kernel) -> float:
+    def constant_of(kernel: CrowdKernel) -> float:
         """Return the Lipschitz constant of a kernel, per metre, rounded up."""
 
     @property

@@ -13,7 +13,7 @@ from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
 from geoveil.queries.answer import Answer
 from geoveil.queries.crowd.counts import saturation
-from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel
+from geoveil.queries.crowd.crowd_query import CrowdKernel, CrowdQuery
 from geoveil.queries.crowd.kernel import flow_constant, squared_norm
 from geoveil.queries.crowd.maps import per_metre
 from geoveil.queries.crowd.region_shares import Regions
@@ -65,14 +65,14 @@ class Flows(CrowdQuery[TripSums]):
         return (self.lattice.cells if self.regions is None else len(self.regions),) * 2
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> CrowdKernel:
         of_cells, regions = super().kernel, self.regions
         if regions is None:
             return of_cells
         return replace(of_cells, cover=regions.cover, squared_norm=regions.squared_norm)
 
     @staticmethod
-    def constant_of(kernel: Kernel) -> float:
+    def constant_of(kernel: CrowdKernel) -> float:
         constant = flow_constant(kernel.side)
         if kernel.cover is not None:
             assert kernel.squared_norm is not None

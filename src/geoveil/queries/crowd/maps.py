@@ -8,7 +8,7 @@ from fractions import Fraction
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
 from geoveil.queries.answer import Answer
-from geoveil.queries.crowd.crowd_query import CrowdQuery, Kernel
+from geoveil.queries.crowd.crowd_query import CrowdKernel, CrowdQuery
 from geoveil.queries.crowd.kernel import heat_constant, squared_norm
 from geoveil.queries.crowd.sums import PlaceSums, value_error
 from geoveil.queries.query import Tuple
@@ -52,7 +52,7 @@ class CrowdMap(CrowdQuery[PlaceSums]):
         return self.lattice.shape
 
     @staticmethod
-    def constant_of(kernel: Kernel) -> float:
+    def constant_of(kernel: CrowdKernel) -> float:
         return per_metre(heat_constant(kernel.side), kernel.cell)
 
     @property
