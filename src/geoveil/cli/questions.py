@@ -554,7 +554,7 @@ def counts(asking: FileQuestion) -> None:
 
 @command(
     "Trips with an origin and a destination in each row, between cells of 2 km:",
-    f"geoveil flows taxi.csv --cell 2km --person medallion {_AREA} --hide 200m -o flows.csv",
+    f"geoveil flows taxi.csv --cell 10km --person medallion {_AREA} --hide 200m -o flows.csv",
 )
 @question("flows", ("cell", "regions", "name", "trip", *_CROWD), _DRAWN)
 def flows(asking: FileQuestion) -> None:
