@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
 #: Every case of a question whose noise is drawn once, and some cases of the others.
 SOME = ("persons together", "days together", "thinned together", "dropped", "ledger, together")
-ASKED = [*(("heatmap", case) for case in CASES)] + [
+ROWS = ("rows", "rows together", "rows dropped")
+ASKED = [*(("heatmap", case) for case in CASES if case not in ROWS)] + [
     (question, case) for question in ("heatmap in slices", "counts", "mean") for case in SOME
 ]
 
@@ -58,6 +59,24 @@ def test_frames_answer_like_files(question: str, case: str, tmp_path: Path) -> N
     assert differing(found["csv"], found["spark"]) <= {*INDEX, *rounded}, found["spark"]
     for name in rounded & {*found["csv"]}:
         assert found["spark"][name] == pytest.approx(found["csv"][name], rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_of_a_frame_are_persons_once_they_have_numbers(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of Spark have no order: the refusal names a column to add, and with it the answer is that of a file."""
+    refused = ask("heatmap", CASES[case], "spark", tmp_path / "refused")
+    assert refused == {"refused": InvalidInput, "argument": "person"}
+    made = test_doors.DOORS["spark"]
+
+    def with_numbers(frame: pd.DataFrame, folder: Path) -> Any:
+        return made(frame.assign(row=np.arange(1, len(frame) + 1)), folder).persist()
+
+    monkeypatch.setitem(test_doors.DOORS, "spark", with_numbers)
+    found = {door: ask("heatmap", CASES[case], door, tmp_path / door) for door in ("csv", "spark")}
+    assert differing(found["csv"], found["spark"]) <= {*INDEX}
 
 
 @pytest.mark.usefixtures("_door")
