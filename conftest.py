@@ -11,6 +11,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import hypothesis
 import numpy as np
@@ -64,9 +65,10 @@ def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture(autouse=True)
-def _no_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep no record of releases in the user's folder."""
+def _no_record(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep no record of releases, and no copy of a file of centres, in the user's folder."""
     monkeypatch.setenv("GEOVEIL_RECORD", "off")
+    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path_factory.getbasetemp() / f"{uuid4().hex}"))
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ found again by whoever can guess the label.
 from __future__ import annotations
 
 import csv
+import io
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from geoveil._types import Labels, Pseudonyms
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter, Message, warn
 from geoveil.geo.row_filters import RowFilter
 from geoveil.noise import random_bytes
+from geoveil.private_files import write_private
 
 __all__ = ["check_key_file", "check_pseudonyms", "pseudonyms_of"]
 
@@ -139,13 +140,6 @@ def _read(key: Path) -> dict[str, str]:
 
 def _write(key: Path, pairs: Mapping[str, str]) -> None:
     """Write a key file whole, readable by its owner only."""
-    number, name = tempfile.mkstemp(prefix=f".{key.name}.", dir=key.parent)  # created with mode 0600
-    try:
-        with open(number, "w", encoding="utf-8", newline="") as held:
-            csv.writer(held).writerows([_HEADER, *pairs.items()])
-            held.flush()
-            os.fsync(held.fileno())
-        os.replace(name, key)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([_HEADER, *pairs.items()])
+    write_private(key, text.getvalue())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from geoveil import checks
 from geoveil.errors import IncompatibleGuarantees
 from geoveil.mechanisms.mechanism import LIPSCHITZ_REMEDY, Additive, Floats, noise_scale, value_axes
+from geoveil.mechanisms.quadrature import gauss_legendre
 from geoveil.noise import Blocks, Source, spherical_laplace
 from geoveil.privacy import GP
 
@@ -81,11 +82,6 @@ class Laplace(Additive):
         return self.scale * _block_quantile(beta, self.dimension, self.dimension, count)
 
 
-@cache
-def _gauss_legendre(order: int) -> tuple[Floats, Floats]:
-    return np.polynomial.legendre.leggauss(order)
-
-
 def _block_quantile(beta: float, dimension: int, blocks: int, among: int) -> float:
     """Return the 1-β quantile of the length of the longest of `among` blocks of a spherical Laplace vector of scale 1.
 
@@ -96,7 +92,7 @@ def _block_quantile(beta: float, dimension: int, blocks: int, among: int) -> flo
 
     shape = (dimension + 1) / 2
     low, high = math.log(gammaincinv(shape, 1e-18)), math.log(gammainccinv(shape, 1e-18))
-    nodes, weights = _gauss_legendre(400)
+    nodes, weights = gauss_legendre(400)
     log_t = (high - low) / 2 * nodes + (high + low) / 2
     # The gamma density of log t up to its constant, which normalising the weights supplies.
     log_weights = np.log(weights) + shape * log_t - np.exp(log_t)

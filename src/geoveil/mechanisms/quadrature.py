@@ -1,14 +1,22 @@
-"""Numerical integration over Laplace noise, whose density and probabilities have kinks at known positions."""
+"""Numerical integration; over Laplace noise, whose density and probabilities have kinks, in panels."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 
 from geoveil.mechanisms.mechanism import Floats
 
-__all__ = ["laplace_log_cdf", "panels"]
+__all__ = ["gauss_legendre", "laplace_log_cdf", "panels"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+@cache
+def gauss_legendre(order: int) -> tuple[Floats, Floats]:
+    """Return Gauss-Legendre nodes and weights on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(order)
 
 
 def panels(kinks: Floats, low: float, high: float, longest: float) -> tuple[Floats, Floats]:

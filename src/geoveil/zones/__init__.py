@@ -1,0 +1,29 @@
+"""Zones: tracks are shared as they are, except around places that their owner hides."""
+
+from geoveil.zones.centres import NEAR, Centres, Charging, backup_folder
+from geoveil.zones.cutting import GAP, Cut, cut, distances, kept_points, piece_numbers, shortened, travelled
+from geoveil.zones.places import HiddenPlace, PlacesLike, ProposedPlace, places_of, propose_places
+from geoveil.zones.zone import MARGIN, Hiding, Zone
+
+__all__ = [
+    "GAP",
+    "MARGIN",
+    "NEAR",
+    "Centres",
+    "Charging",
+    "Cut",
+    "HiddenPlace",
+    "Hiding",
+    "PlacesLike",
+    "ProposedPlace",
+    "Zone",
+    "backup_folder",
+    "cut",
+    "distances",
+    "kept_points",
+    "piece_numbers",
+    "places_of",
+    "propose_places",
+    "shortened",
+    "travelled",
+]

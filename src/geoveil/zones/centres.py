@@ -1,0 +1,270 @@
+"""The owner's file of centres: which centre was drawn for which place, so that none is ever drawn twice.
+
+It holds the places themselves, and is kept like a key: readable by its owner only, written whole or not at all, and
+copied to a folder of backups before anything is published. Centres are drawn under a lock, and stored before they are
+used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from filelock import FileLock
+
+from geoveil._types import Path as PathLike
+from geoveil.certificates.certificate import strict_json
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.noise import Source, random_bytes
+from geoveil.private_files import may_be_read_by_others, write_private
+from geoveil.zones.places import HiddenPlace
+from geoveil.zones.zone import Hiding, Zone
+
+__all__ = ["NEAR", "Centres", "Charging", "NoCharging", "backup_folder"]
+
+#: Metres within which a place is taken for one that was declared before: that of a housemate, or the same once more.
+NEAR = 100
+#: The environment variable with the folder of backups.
+_BACKUPS = "GEOVEIL_CENTRES_BACKUP"
+_FORMAT = "geoveil centres"
+_WARNING = (
+    "Private: it says where the places are that you hide. Keep it like a key, and keep a copy: without it a second "
+    "centre would be drawn, and two centres tell more than one."
+)
+
+
+class Charging(Protocol):
+    """Charges for a centre, before it is drawn."""
+
+    def charge(self, identity: str, hiding: Hiding) -> None:
+        """Charge for a centre, which this identifies; raise an error if the budget does not suffice."""
+
+
+class NoCharging:
+    """Charges nobody."""
+
+    def charge(self, identity: str, hiding: Hiding) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A place with its zone."""
+
+    place: HiddenPlace
+    zone: Zone
+    #: Whether the noise is seeded.
+    experiment: bool
+
+    def written(self) -> dict[str, Any]:
+        """Return it as the file states it."""
+        place = {"lat": self.place.lat, "lon": self.place.lon}
+        return {"place": place, "zone": self.zone.describe(), "experiment": self.experiment}
+
+    @classmethod
+    def read(cls, stated: Any) -> _Known:
+        """Return what the file states."""
+        at = stated["place"]
+        return cls(
+            HiddenPlace(float(at["lat"]), float(at["lon"])), Zone.described(stated["zone"]), bool(stated["experiment"])
+        )
+
+
+class Centres:
+    """The file of centres of one owner or household.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. It is made when the first centre is drawn.
+
+    Examples
+    --------
+    >>> from geoveil.noise import source_of
+    >>> from geoveil.zones import Centres, Hiding, places_of
+    >>> centres = Centres(folder / "centres.json")
+    >>> [zone] = centres.zones(places_of("47.37,8.54"), Hiding.of(hide=200), source_of(None))
+    >>> again = Centres(folder / "centres.json").zones(places_of("47.3701,8.54"), Hiding.of(hide=200), source_of(None))
+    >>> again == [zone]
+    True
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+
+    def zones(
+        self,
+        places: Sequence[HiddenPlace],
+        hiding: Hiding,
+        source: Source,
+        charging: Charging | None = None,
+        published: Iterable[Zone] = (),
+    ) -> list[Zone]:
+        """Return the zone of each place, each zone once; centres of new places are charged, drawn and stored.
+
+        Parameters
+        ----------
+        places : sequence of HiddenPlace
+            The places. One within `NEAR` metres of a known place has the centre of that place.
+        hiding : Hiding
+            How new places are hidden. A known place must have been hidden in the same way.
+        source : Source
+            The source of randomness.
+        charging : Charging, optional
+            Who is charged for a new centre; nobody by default.
+        published : sequence of Zone
+            Zones of earlier releases, from their certificates: a place that one of them may hide, although the file
+            does not know it, is refused, as the file then seems to be an older one or another.
+        """
+        charging = NoCharging() if charging is None else charging
+        with self._locked():
+            known = self._read()
+            found = []
+            for place in places:
+                near = self._near(place, known)
+                if near is None:
+                    self._refuse_second(place, known, published)
+                    identity = random_bytes(8).hex()
+                    charging.charge(identity, hiding)
+                    zone = Zone(identity, hiding.law.draw(place.lat, place.lon, source), hiding)
+                    near = _Known(place, zone, not source.exact)
+                    known = [*known, near]
+                    self._write(known)
+                elif near.zone.hiding != hiding:
+                    raise self._hidden_otherwise(near.zone.hiding)
+                elif near.experiment and source.exact:
+                    allowed = "a file without seeded centres: anyone who knows the seed knows the place"
+                    raise InvalidFile(str(self.path), "centres of an experiment", allowed, "Name a new file.")
+                found.append(near.zone)
+        return [*dict.fromkeys(found)]
+
+    def known(self) -> list[Zone]:
+        """Return the zones in the file."""
+        return [each.zone for each in self._read()]
+
+    @property
+    def backup(self) -> Path:
+        """The copy of the file, in the folder of backups."""
+        name = str(self.path.resolve())
+        from hashlib import sha256
+
+        return backup_folder() / f"{sha256(os.fsencode(name)).hexdigest()[:16]}.json"
+
+    def _near(self, place: HiddenPlace, known: Sequence[_Known]) -> _Known | None:
+        """Return the nearest known place within `NEAR` metres."""
+        near = [each for each in known if each.place.distance(place) <= NEAR]
+        return min(near, key=lambda each: each.place.distance(place), default=None)
+
+    def _refuse_second(self, place: HiddenPlace, known: Sequence[_Known], published: Iterable[Zone]) -> None:
+        """Refuse to draw a centre for a place that seems to have one elsewhere."""
+        for path in sorted(backup_folder().glob("*.json")):
+            if path == self.backup:
+                continue
+            content = _content(path)
+            if self._near(place, _entries(path, content)) is not None:
+                remedy = f"Use {content['path']}, or its copy {path}: a second centre would tell more about the place."
+                raise FileUnavailable(str(self.path), "a place has a centre in another file", "that file", remedy)
+        held = {each.zone.id for each in known}
+        for zone in published:
+            # A centre is within reach of its place, so it may be that of this one.
+            if zone.id not in held and place.distance(HiddenPlace(zone.lat, zone.lon)) <= zone.hiding.law.reach + NEAR:
+                reason = f"zone {zone.id} was released near one of the places, and the file does not know it"
+                remedy = (
+                    "Use the file of centres that was used then, or a copy of it: a second centre would tell more."
+                )
+                raise FileUnavailable(str(self.path), reason, "the file with that centre", remedy)
+
+    def _hidden_otherwise(self, hiding: Hiding) -> InvalidParameter:
+        law, margin = hiding.law.describe(), hiding.margin
+        asked = f"rho={law['rho']}" if "rho" in law else f"hide={hiding.law.hidden():.0f}"
+        allowed = f"as when the place was first hidden: {asked}, margin={margin}"
+        remedy = "A second centre would tell more about the place, so that one is used as it is."
+        return InvalidParameter("hide, rho, margin", "another way to hide a place", allowed, remedy)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the file while centres are drawn: two programs would draw two for one place."""
+        if not self.path.absolute().parent.is_dir():
+            remedy = "Create the folder first."
+            raise FileUnavailable(str(self.path), "its folder does not exist", "in an existing folder", remedy)
+        try:
+            with FileLock(self.path.with_name(f".{self.path.name}.lock"), mode=0o600):
+                yield
+        except OSError as problem:
+            why = f"cannot be read or written ({problem.strerror or problem})"
+            raise FileUnavailable(
+                str(self.path), why, "a file that can be written", "Choose another folder."
+            ) from None
+
+    def _read(self) -> list[_Known]:
+        """Return the places in the file; none if there is no file and no sign that there was one."""
+        if not self.path.exists():
+            if self.backup.exists():
+                remedy = f"Copy {self.backup} to {self.path}: a second centre would tell more about the place."
+                raise FileUnavailable(str(self.path), "centres were drawn, and their file is gone", "the file", remedy)
+            return []
+        if may_be_read_by_others(self.path):
+            remedy = f"Run: chmod 600 {self.path}"
+            raise InvalidFile(str(self.path), "readable by others", "a file that only its owner may read", remedy)
+        found = _entries(self.path, _content(self.path))
+        if self.backup.exists():
+            # An older copy may have been put back, and a crash may have come between two writes.
+            held = {each.zone.id for each in found}
+            found += [each for each in _entries(self.backup, _content(self.backup)) if each.zone.id not in held]
+        return found
+
+    def _write(self, known: Sequence[_Known]) -> None:
+        """Write the backup and then the file."""
+        content = {
+            "format": _FORMAT,
+            "version": 1,
+            "warning": _WARNING,
+            "path": str(self.path.resolve()),
+            "places": [each.written() for each in known],
+        }
+        text = json.dumps(content, indent=1) + "\n"
+        folder = backup_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_private(self.backup, text)
+        write_private(self.path, text)
+
+
+def backup_folder() -> Path:
+    """Return the folder of copies of files of centres: GEOVEIL_CENTRES_BACKUP, or one in the user's data."""
+    if given := os.environ.get(_BACKUPS):
+        return Path(given)
+    from platformdirs import user_data_path
+
+    return user_data_path("geoveil", appauthor=False) / "centres"
+
+
+def _content(path: Path) -> Any:
+    """Return the content of a file of centres."""
+    try:
+        content = strict_json(path.read_bytes().decode("utf-8"))
+        if content["format"] != _FORMAT or content["version"] != 1:
+            raise ValueError("it has another format")
+    except OSError:
+        raise
+    except (ValueError, KeyError, TypeError) as problem:
+        raise _damaged(path, problem) from None
+    return content
+
+
+def _entries(path: Path, content: Any) -> list[_Known]:
+    try:
+        return [_Known.read(each) for each in content["places"]]
+    except (ValueError, KeyError, TypeError) as problem:
+        raise _damaged(path, problem) from None
+
+
+def _damaged(path: Path, problem: Exception) -> InvalidFile:
+    # The problem may hold what the file says, which is private.
+    allowed = "a file of centres, as geoveil wrote it"
+    remedy = "Put a copy back, or name a new file if it never held a centre."
+    return InvalidFile(str(path), f"another file or a damaged one ({type(problem).__name__})", allowed, remedy)

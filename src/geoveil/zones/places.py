@@ -1,0 +1,195 @@
+"""Places that somebody wants to hide: declared by the owner, or proposed from where tracks begin and end at night."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidParameter
+from geoveil.mechanisms.discs import RADIUS
+from geoveil.noise.reals import Floats
+from geoveil.typed_values import read_place
+
+__all__ = ["HiddenPlace", "PlacesLike", "ProposedPlace", "places_of", "propose_places"]
+
+#: A place as a text "47.37,8.54", a pair (latitude, longitude), a frame of points, the path of a file, or several.
+PlacesLike: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class HiddenPlace:
+    """A place to hide, in degrees of WGS 84. It is private, and never shown or written but in the file of centres.
+
+    Parameters
+    ----------
+    lat, lon : float
+        The latitude and the longitude.
+    """
+
+    lat: float
+    lon: float
+
+    def __post_init__(self) -> None:
+        if not (abs(self.lat) <= 90 and abs(self.lon) <= 180):
+            raise _refused("a latitude from -90 to 90 and a longitude from -180 to 180")
+
+    def __repr__(self) -> str:
+        return "HiddenPlace(...)"
+
+    def distance(self, other: HiddenPlace) -> float:
+        """Return the distance to another place in metres, on the public sphere."""
+        half = math.pi / 360
+        up, across = math.sin((self.lat - other.lat) * half), math.sin((self.lon - other.lon) * half)
+        square = up * up + math.cos(2 * half * self.lat) * math.cos(2 * half * other.lat) * across * across
+        return 2 * RADIUS * math.asin(math.sqrt(min(square, 1.0)))
+
+
+def places_of(given: PlacesLike) -> list[HiddenPlace]:
+    """Return the places that a caller declares.
+
+    Parameters
+    ----------
+    given : str, pair, frame, path, or a list of these
+        "47.37,8.54" or (47.37, 8.54), a latitude and a longitude; a GeoSeries or GeoDataFrame of points; or the path
+        of a file with a place in each row.
+
+    Examples
+    --------
+    >>> from geoveil.zones import places_of
+    >>> [place.lat for place in places_of(["47.37,8.54", (47.4, 8.5)])]
+    [47.37, 47.4]
+    """
+    found = [*_places(given)]
+    if not found:
+        raise _refused("at least one place")
+    return found
+
+
+def _places(given: PlacesLike) -> Iterable[HiddenPlace]:
+    if isinstance(given, HiddenPlace):
+        yield given
+    elif hasattr(given, "to_crs"):
+        yield from _of_frame(given)
+    elif isinstance(given, str) and (at := read_place(given)) is not None:
+        yield HiddenPlace(*at)
+    elif isinstance(given, str | os.PathLike):
+        yield from _of_file(Path(given))
+    elif _is_pair(given):
+        lat, lon = given
+        yield HiddenPlace(float(lat), float(lon))
+    elif isinstance(given, list | tuple | np.ndarray):
+        for each in given:
+            yield from _places(each)
+    else:
+        raise _refused("a place such as '47.37,8.54' or (47.37, 8.54), a frame of points, a file, or a list of these")
+
+
+def _is_pair(given: Any) -> bool:
+    numbers = (int, float, np.integer, np.floating)
+    return len(given) == 2 and all(isinstance(each, numbers) for each in given) if hasattr(given, "__len__") else False
+
+
+def _of_frame(frame: Any) -> Iterable[HiddenPlace]:
+    """Yield the points of a GeoSeries or GeoDataFrame."""
+    if frame.crs is None:
+        raise _refused("a frame with a coordinate system")
+    points = frame.geometry.to_crs(4326)
+    if not (points.geom_type == "Point").all():
+        raise _refused("a frame of points")
+    for x, y in zip(points.x, points.y, strict=True):
+        yield HiddenPlace(float(y), float(x))
+
+
+def _of_file(path: Path) -> Iterable[HiddenPlace]:
+    """Yield the places in a file: rows with a latitude and a longitude."""
+    from geoveil.answering.loading import frame_of
+    from geoveil.geo.formats import open_locations
+
+    if not path.exists():
+        # The text may be a place that was mistyped, and is not repeated.
+        raise _refused("a latitude and a longitude, or the path of a file that exists")
+    yield from _of_frame(frame_of(open_locations(path), None, "refuse", "refuse", None))
+
+
+def _refused(allowed: str) -> InvalidParameter:
+    # The value is private: it may end up in a log.
+    return InvalidParameter("places", "...", allowed, "Write a place as LAT,LON in degrees, such as 47.37,8.54.")
+
+
+@dataclass(frozen=True)
+class ProposedPlace:
+    """A place where tracks begin and end, for its owner to confirm. It is computed from private data, exactly.
+
+    Parameters
+    ----------
+    place : HiddenPlace
+        The middle of the ends.
+    ends : int
+        How many tracks begin or end there.
+    nights : int
+        How many of these ends are between 20 and 6 o'clock, where times are known.
+    """
+
+    place: HiddenPlace
+    ends: int
+    nights: int
+
+
+def propose_places(
+    ends: Floats, hours: Floats | None = None, *, within: float = 100.0, least: int = 3
+) -> list[ProposedPlace]:
+    """Return places where tracks begin and end, those of most nights first.
+
+    They are for the owner to confirm: nothing uses them by itself.
+
+    Parameters
+    ----------
+    ends : array
+        Longitudes and latitudes of the first and last points of tracks, (n, 2).
+    hours : array, optional
+        The local hour of each, from 0 to 24.
+    within : float
+        Metres from its middle within which ends belong to a place.
+    least : int
+        The least number of ends.
+
+    Examples
+    --------
+    >>> from geoveil.zones import propose_places
+    >>> ends = [[8.54, 47.37], [8.5401, 47.3701], [8.54, 47.3702], [8.6, 47.4]]
+    >>> [found.ends for found in propose_places(ends, [7, 19, 23, 12])]
+    [3]
+    """
+    ends = np.asarray(ends, dtype=float).reshape(-1, 2)
+    hours = None if hours is None else np.asarray(hours, dtype=float) % 24
+    left = np.ones(len(ends), dtype=bool)
+    found = []
+    while left.any():
+        at = ends[left]
+        # The end with most others around it.
+        near = np.array([(_metres(at, one) <= within).sum() for one in at])
+        middle = at[near.argmax()]
+        for _ in range(5):
+            inside = _metres(at, middle) <= within
+            middle = np.median(at[inside], axis=0)
+        members = left & (_metres(ends, middle) <= within)
+        if near.max() < least or not members.any():
+            break
+        dark = 0 if hours is None else int(((hours[members] >= 20) | (hours[members] < 6)).sum())
+        if members.sum() >= least:
+            found.append(ProposedPlace(HiddenPlace(float(middle[1]), float(middle[0])), int(members.sum()), dark))
+        left &= ~members
+    return sorted(found, key=lambda one: (-one.nights, -one.ends))
+
+
+def _metres(degrees: Floats, middle: NDArray[np.float64]) -> Floats:
+    """Return about how far points are from one near them."""
+    scale = np.array([math.cos(math.radians(float(middle[1]))), 1]) * math.radians(1) * RADIUS
+    return np.asarray(np.hypot(*((degrees - middle) * scale).T))
