@@ -39,7 +39,9 @@ _OF_OTHERS = (".prj", ".tab")
 
 
 @contextmanager
-def staging_folder(target: Path, *, overwrite: bool = False, certificate: Path | None = None) -> Iterator[Path]:
+def staging_folder(
+    target: Path, *, overwrite: bool = False, certificate: Path | None = None, folder: bool = False
+) -> Iterator[Path]:
     """Provide a temporary folder in which a target is written; nobody else can write the target meanwhile.
 
     At the end, the old target and its certificate are taken away, the certificate first, and then all files of the
@@ -55,16 +57,18 @@ def staging_folder(target: Path, *, overwrite: bool = False, certificate: Path |
         Whether an existing target is replaced; otherwise it is refused.
     certificate : Path, optional
         The path of the certificate, if it is not to be beside the target.
+    folder : bool
+        Whether an existing target may be a folder, which is replaced with all files in it.
     """
-    check_target(target, overwrite=overwrite, certificate=certificate)
+    check_target(target, overwrite=overwrite, certificate=certificate, folder=folder)
     parent = target.absolute().parent
     with _locked(target.absolute()), ExitStack() as stack:
         # Another program may have written it just before it was locked.
-        check_target(target, overwrite=overwrite, certificate=certificate)
-        folder = stack.enter_context(workspace(parent))
-        yield folder
+        check_target(target, overwrite=overwrite, certificate=certificate, folder=folder)
+        staging = stack.enter_context(workspace(parent))
+        yield staging
         staged = {
-            path: parent / path.name for path in sorted(folder.iterdir(), key=lambda path: path.name == target.name)
+            path: parent / path.name for path in sorted(staging.iterdir(), key=lambda path: path.name == target.name)
         }
         asides = {parent: stack.enter_context(workspace(parent))}
         if certificate is not None:
@@ -72,13 +76,13 @@ def staging_folder(target: Path, *, overwrite: bool = False, certificate: Path |
             # It may be on another disk, to which it cannot be renamed.
             elsewhere = stack.enter_context(workspace(certificate.parent))
             asides.setdefault(certificate.parent, elsewhere)
-            written = certificate_path(folder / target.name)
+            written = certificate_path(staging / target.name)
             shutil.copyfile(written, elsewhere / "certificate")
             del staged[written]
             staged = {elsewhere / "certificate": certificate, **staged}
         for path in staged:
             _flush(path)
-        check_target(target, overwrite=overwrite, certificate=certificate)
+        check_target(target, overwrite=overwrite, certificate=certificate, folder=folder)
         _exchange(_existing(target, certificate), asides, staged)
 
 
@@ -153,7 +157,12 @@ def _exchange(old: Iterable[Path], asides: Mapping[Path, Path], staged: Mapping[
 
 
 def check_target(
-    target: Path, *, overwrite: bool, certificate: Path | None = None, setting: str = "overwrite:True"
+    target: Path,
+    *,
+    overwrite: bool,
+    certificate: Path | None = None,
+    setting: str = "overwrite:True",
+    folder: bool = False,
 ) -> None:
     """Refuse a target that cannot be written, and one that exists unless it is to be overwritten by a setting."""
     encodable(target)
@@ -162,7 +171,7 @@ def check_target(
     parent = target.absolute().parent
     if not parent.is_dir():
         raise InvalidFile(str(target), str(parent), "in an existing folder", "Create the folder first.")
-    if target.is_dir():
+    if target.is_dir() and not folder:
         remedy = "Choose another name, or remove the folder."
         raise InvalidFile(str(target), "an existing folder", "a new name", remedy)
     for path in _of_others(target):

@@ -32,6 +32,11 @@ SHAPEFILE_PARTS = (".shx", ".dbf", ".prj", ".cpg")
 
 #: Endings of the files in a folder of locations.
 _PARTS = (".txt", ".plt", ".parquet")
+#: Endings of the files in a folder of tracks.
+_TRACKS = (
+    *(".gpx", ".tcx", ".fit", ".kml", ".geojson", ".json", ".geojsonl", ".ndjson", ".csv", ".tsv", ".xlsx", ".gpkg"),
+    *(".fgb", ".shp", *SHAPEFILE_PARTS),
+)
 
 State: TypeAlias = list[tuple[str, int, int, int, int]]
 
@@ -40,8 +45,11 @@ def files_of(path: Path) -> list[Path]:
     """Return the files that belong to a path: those of a folder, or the parts of a shapefile."""
     if path.is_dir():
         # Hidden folders are those of unfinished outputs.
-        found = (file for file in path.rglob("*") if file.suffix.lower() in _PARTS and file.is_file())
-        return sorted(file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts))
+        found = [file for file in path.rglob("*") if file.suffix.lower() in (*_PARTS, *_TRACKS) and file.is_file()]
+        shown = [file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        # Beside the parts of one table, other files are not parts.
+        parts = [file for file in shown if file.suffix.lower() in _PARTS]
+        return sorted(parts or shown)
     if path.suffix.lower() == ".shp":
         return [path, *(path.with_suffix(end) for end in SHAPEFILE_PARTS if path.with_suffix(end).exists())]
     return [path]

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from shapely import Geometry
 
-__all__ = ["GPX", "KML", "ConvertedGPX", "check_prolog", "local_name", "malformed", "open_gpx", "open_kml"]
+__all__ = [
+    *("GPX", "KML", "ConvertedGPX", "GPXStream", "check_prolog", "kml_rows", "local_name", "malformed", "open_gpx"),
+    "open_kml",
+]
 
 #: Rows in a batch: fewer than in other formats, since they are held as Python texts.
 _ROWS = 2**16
@@ -95,7 +98,7 @@ def open_gpx(path: Path) -> GPX:
     import pyproj
 
     check_prolog(path, "gpx", "GPX")
-    stream = _Stream(path, {})
+    stream = GPXStream(path, {})
     found: set[str] = set()
     for _, runs in stream:
         for points, where in runs:
@@ -118,7 +121,7 @@ def open_gpx(path: Path) -> GPX:
     )
 
 
-class _Stream:
+class GPXStream:
     """The points of a GPX file, parsed block by block; elements are removed from memory once they are read.
 
     Parameters
@@ -262,7 +265,7 @@ class GPX(LocationFile):
     def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
         import pyarrow as pa
 
-        stream = _Stream(self.path, dict(self.titles))
+        stream = GPXStream(self.path, dict(self.titles))
         gathered: dict[str, list[object]] = {name: [] for name in columns}
         for share, runs in stream:
             for points, where in runs:
@@ -406,7 +409,7 @@ def open_kml(path: Path) -> KML:
     check_prolog(path, "kml", "KML")
     found: dict[str, None] = {}
     kinds = set()
-    for place, row in _rows(path):
+    for place, row in kml_rows(path):
         found.update(dict.fromkeys(row))
         kinds.add("Unknown" if place is None else place.geom_type)
         COLUMNS.check(path, len(found))
@@ -428,7 +431,7 @@ def local_name(element: Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def kml_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a file: one for each placemark, and one for each point of a track."""
     open_: list[Element] = []
     number = 0
@@ -522,7 +525,7 @@ class KML(LocationFile):
         import pyarrow as pa
         import shapely
 
-        rows = _rows(self.path)
+        rows = kml_rows(self.path)
         while held := [*islice(rows, _ROWS)]:
             found = {name: pa.array([row.get(name) for _, row in held], pa.string()) for name in columns}
             places = np.empty(len(held), dtype=object)

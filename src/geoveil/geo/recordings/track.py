@@ -1,0 +1,224 @@
+"""Pings of a track: where, when, and the attributes that were named; nothing else that a file says about it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.geo.columns import is_coordinate, words
+from geoveil.geo.geometries import Floats, Index
+
+if TYPE_CHECKING:
+    import pyproj
+
+__all__ = [
+    *(
+        "ATTRIBUTES",
+        "TrackFormat",
+        "Times",
+        "Track",
+        "as_number",
+        "check_measured",
+        "iso_times",
+        "length",
+        "listed_times",
+    ),
+    *("number_text", "point_attributes", "track_of"),
+]
+
+#: Times in UTC to the microsecond; NaT where a ping has none.
+Times: TypeAlias = NDArray[np.datetime64]
+#: The attributes of a ping that recordings of devices have, each with the names that formats and programs give it.
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    "altitude": ("ele", "elevation"),
+    "heart_rate": ("hr", "heartrate"),
+    "cadence": ("cad",),
+    "power": ("watts", "powerinwatts"),
+    "temperature": ("temp", "atemp"),
+}
+_OWN_NAME = {name: own for own, names in ATTRIBUTES.items() for name in (own, *names)}
+#: Words in the names of values that a device works out from several pings, removed ones among them.
+_DERIVED = frozenset(
+    (
+        *("distance", "dist", "odometer", "speed", "velocity", "pace", "course", "heading", "bearing", "direction"),
+        *("lap", "laps", "segment", "index", "idx", "number", "count", "row", "fid", "id", "seq", "sequence"),
+        *("elapsed", "duration", "calories", "total", "start", "begin", "begun", "started", "uptime"),
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """Pings in the order in which they were recorded.
+
+    Parameters
+    ----------
+    places : array
+        Longitudes and latitudes in degrees (WGS 84).
+    times : array
+        The time of each ping, NaT where it has none.
+    attributes : mapping
+        The named attributes: a value of each ping, or None.
+    line : bool
+        Whether the file holds the track as one line rather than as points.
+    native : array, optional
+        The coordinates of the file, if they are in another system than WGS 84.
+    """
+
+    places: Floats
+    times: Times
+    attributes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    line: bool = False
+    native: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def chosen(self, rows: Index) -> Track:
+        """Return the pings of some rows, and nothing that depends on the others."""
+        at = rows.tolist()
+        return Track(
+            self.places[rows],
+            self.times[rows],
+            {name: [values[row] for row in at] for name, values in self.attributes.items()},
+            self.line,
+            None if self.native is None else self.native[rows],
+        )
+
+
+class TrackFormat(ABC):
+    """What is public about a file of tracks: its format, and the attributes that are released.
+
+    A file is written from its format and pieces of tracks. A format holds no pings, so that nothing which was removed
+    can reach a released file.
+    """
+
+    @abstractmethod
+    def read(self, path: Path) -> list[Track]:
+        """Return the tracks of a file."""
+
+    @abstractmethod
+    def write(self, path: Path, pieces: Sequence[Track]) -> None:
+        """Write a new document of pieces of tracks."""
+
+
+def track_of(
+    path: Path, places: Sequence[Sequence[object]] | Floats, times: Sequence[str | None] | Times, **more: Any
+) -> Track:
+    """Return a track, given its longitudes and latitudes as numbers or texts, and its times as texts of ISO 8601."""
+    found = np.array(places, dtype=np.float64).reshape(-1, 2)
+    wrong = ~(np.abs(found) <= (180, 90)).all(axis=1)
+    if wrong.any():
+        lon, lat = found[np.flatnonzero(wrong)[0]].tolist()
+        remedy = "Remove the point."
+        raise InvalidFile(str(path), (lat, lon), "a file with latitudes and longitudes in degrees", remedy)
+    when = times if isinstance(times, np.ndarray) else listed_times(times)
+    return Track(found, when, **more)
+
+
+def listed_times(texts: Sequence[str | None]) -> Times:
+    """Return times of ISO 8601 in UTC, NaT where there is none; a time without a zone is in UTC.
+
+    Examples
+    --------
+    >>> listed_times(["2024-03-01T13:00:00+01:00", "2024-03-01T12:00:00Z", None]).astype(str).tolist()
+    ['2024-03-01T12:00:00.000000', '2024-03-01T12:00:00.000000', 'NaT']
+    """
+    from datetime import UTC, datetime
+
+    found = []
+    for text in texts:
+        when = datetime.fromisoformat(text.strip()) if text and text.strip() else None
+        if when is not None and when.tzinfo is not None:
+            when = when.astimezone(UTC).replace(tzinfo=None)
+        found.append(when)
+    return np.array(found, dtype="datetime64[us]")
+
+
+def iso_times(times: Times) -> list[str | None]:
+    """Return times as texts of ISO 8601, with decimals of a second where they have some.
+
+    Examples
+    --------
+    >>> iso_times(np.array(["2024-03-01T12:00:00", "2024-03-01T12:00:00.25", "NaT"], dtype="datetime64[us]"))
+    ['2024-03-01T12:00:00Z', '2024-03-01T12:00:00.250Z', None]
+    """
+    texts = np.datetime_as_string(times, unit="us").tolist()
+    short = [text.removesuffix("000").removesuffix(".000") for text in texts]
+    return [None if text == "NaT" else f"{text}Z" for text in short]
+
+
+def as_number(value: object) -> float | None:
+    """Return a finite number, or None for whatever else a device wrote."""
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text of a number: 120 for 120.0.
+
+    Examples
+    --------
+    >>> number_text(120.0), number_text(408.3)
+    ('120', '408.3')
+    """
+    return repr(value).removesuffix(".0")
+
+
+def point_attributes(keep: Iterable[str]) -> tuple[str, ...]:
+    """Return the attributes of recordings that a user names.
+
+    Examples
+    --------
+    >>> point_attributes(["hr", "ele"])
+    ('altitude', 'heart_rate')
+    """
+    found = set()
+    for name in keep:
+        check_measured(name)
+        if name.lower() not in _OWN_NAME:
+            allowed = f"{', '.join(ATTRIBUTES)}, which recordings have for each point"
+            raise InvalidParameter("keep", name, allowed, "Leave it out: nothing else is taken from a recording.")
+        found.add(_OWN_NAME[name.lower()])
+    return tuple(name for name in ATTRIBUTES if name in found)
+
+
+def check_measured(name: str) -> None:
+    """Refuse an attribute that a device computes from several points or counts along a track, and other places."""
+    if is_coordinate(name):
+        remedy = "Leave it out: the coordinates of the points are released, and no others."
+        raise InvalidParameter("keep", name, "something other than coordinates", remedy)
+    found = _DERIVED.intersection(words(name))
+    if found:
+        allowed = "something that was measured at each point by itself"
+        remedy = (
+            f"A value such as {min(found)} is worked out from removed points too, and would tell about them. Leave it "
+            "out, and work it out anew from the released points."
+        )
+        raise InvalidParameter("keep", name, allowed, remedy)
+
+
+@cache
+def _ellipsoid() -> pyproj.Geod:
+    import pyproj
+
+    return pyproj.Geod(ellps="WGS84")
+
+
+def length(piece: Track) -> float:
+    """Return the length of a piece on the ground, in metres."""
+    if len(piece) < 2:
+        return 0.0
+    return float(_ellipsoid().line_length(*piece.places.T))

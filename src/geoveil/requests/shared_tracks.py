@@ -1,0 +1,227 @@
+"""Share tracks except where their owner lives: read files, cut them all at once, and write what is left anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geoveil.errors import InvalidFile, InvalidParameter, Message
+from geoveil.geo.geometries import Floats, Index
+from geoveil.geo.recordings import Track, TrackFormat, length, recordings_in, released_ending, track_format
+
+if TYPE_CHECKING:
+    from geoveil._types import Progress
+    from geoveil.zones import Cut, Zone
+
+__all__ = ["SharedFile", "TrackFiles", "names_of", "shared_files", "write_files"]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file of tracks, and its name among the files that were given."""
+
+    path: Path
+    name: Path
+    format: TrackFormat
+
+
+@dataclass(frozen=True, eq=False)
+class TrackFiles:
+    """The tracks of some files. They are private: `shared_files` returns what remains of them.
+
+    Parameters
+    ----------
+    sources : tuple
+        The files.
+    tracks : tuple of Track
+        All tracks, those of one file after those of another.
+    file_of : array of int
+        The file of each track, by its position.
+    """
+
+    sources: tuple[_Source, ...]
+    tracks: tuple[Track, ...]
+    file_of: Index
+
+    @classmethod
+    def read(
+        cls,
+        paths: Sequence[Path],
+        *,
+        keep: Sequence[str] = (),
+        time: str | None = None,
+        reading: dict[str, object] | None = None,
+        progress: Progress | None = None,
+    ) -> TrackFiles:
+        """Read files and folders of tracks.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+            Files, and folders whose files are read, with those of the folders in them.
+        keep : sequence of str
+            The attributes of points that are released besides places and times.
+        time : str, optional
+            The column of times of tables, if it is not recognised.
+        reading : dict, optional
+            The options with which tables are read.
+        progress : callable, optional
+            Called with the share of the files that were read.
+        """
+        named = [(each, name) for path in paths for each, name in _named(path)]
+        sources, tracks, file_of = [], list[Track](), []
+        for number, (path, name) in enumerate(named):
+            source = _Source(path, name, track_format(path, keep, time, **(reading or {})))
+            found = [track for track in source.format.read(path) if len(track)]
+            sources.append(source)
+            tracks += found
+            file_of += [number] * len(found)
+            if progress is not None:
+                progress((number + 1) / len(named))
+        if not tracks:
+            first = paths[0] if len(paths) == 1 else "the files"
+            remedy = "Give recordings, or tables with a row for each point; waypoints are left out."
+            raise InvalidFile(str(first), "no points of tracks", "files with tracks", remedy)
+        return cls(tuple(sources), tuple(tracks), np.array(file_of, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @cached_property
+    def _ends(self) -> Index:
+        return np.cumsum([len(track) for track in self.tracks])
+
+    @cached_property
+    def degrees(self) -> Floats:
+        """The longitudes and latitudes of all points."""
+        return np.concatenate([track.places for track in self.tracks])
+
+    @cached_property
+    def seconds(self) -> Floats:
+        """The times of all points in seconds since 1970, NaN where there is none."""
+        times = np.concatenate([track.times for track in self.tracks])
+        found = times.astype(np.int64) / 1e6
+        found[np.isnat(times)] = np.nan
+        return np.asarray(found)
+
+    @cached_property
+    def track_of(self) -> Index:
+        """The track of each point, by its position."""
+        return np.repeat(np.arange(len(self.tracks)), [len(track) for track in self.tracks])
+
+    def pieces(self, cut: Cut) -> Iterator[tuple[int, Track]]:
+        """Yield the pieces that a cut leaves, in the order in which they begin, each with the position of its file."""
+        order = np.argsort(cut.pieces, kind="stable")
+        edges = np.flatnonzero(np.diff(cut.pieces[order])) + 1
+        begins = self._ends - [len(track) for track in self.tracks]
+        for rows in np.split(cut.rows[order], edges) if len(order) else ():
+            track = int(self.track_of[rows[0]])
+            yield int(self.file_of[track]), self.tracks[track].chosen(rows - begins[track])
+
+
+@dataclass(frozen=True, eq=False)
+class SharedFile:
+    """What is left of a file of tracks.
+
+    Parameters
+    ----------
+    source : Path
+        The name of the original among the files that were given. It is private unless its owner says otherwise.
+    format : TrackFormat
+        The format in which it is written.
+    ending : str
+        The ending of its name.
+    pieces : tuple of Track
+        The pieces of tracks.
+    """
+
+    source: Path
+    format: TrackFormat = field(repr=False)
+    ending: str
+    pieces: tuple[Track, ...] = field(repr=False)
+
+    @property
+    def length(self) -> float:
+        """The length of the pieces on the ground, in metres."""
+        return sum(map(length, self.pieces))
+
+    def write(self, path: Path) -> None:
+        """Write the pieces into a new file."""
+        self.format.write(path, self.pieces)
+
+    @property
+    def begins(self) -> tuple[bool, str, list[list[float]]]:
+        """What files are sorted by: the first published time, if there is one, and the published places."""
+        times = np.concatenate([piece.times for piece in self.pieces])
+        first = "" if np.isnat(times).all() else str(np.nanmin(times).astype("datetime64[s]"))
+        return not first, first, [piece.places[0].tolist() for piece in self.pieces]
+
+
+def shared_files(
+    files: TrackFiles, zones: Sequence[Zone], *, gap: float | None = None, trim: float = 0.0, together: int = 1
+) -> list[SharedFile]:
+    """Return what is left of each file, in an order that follows from what is left; see `geoveil.zones.cut`."""
+    from geoveil.zones import GAP, cut
+
+    found = cut(
+        zones, files.degrees, files.seconds, files.track_of, gap=gap or GAP, trim=trim, together=together
+    )  # fmt: skip
+    pieces: dict[int, list[Track]] = {}
+    for number, piece in files.pieces(found):
+        pieces.setdefault(number, []).append(piece)
+    shared = [
+        SharedFile(source.name, source.format, released_ending(source.path), tuple(pieces[number]))
+        for number, source in enumerate(files.sources)
+        if number in pieces
+    ]
+    return sorted(shared, key=lambda each: each.begins)
+
+
+def names_of(shared: Sequence[SharedFile], *, same: bool) -> list[str]:
+    """Return the names of released files, relative to their folder.
+
+    Names of originals often tell when or where a track began. Unless their owner wants them, a file is named after the
+    first time that is published in it, or numbered.
+    """
+    if not same:
+        stems = [f"{each.begins[1].replace(':', '-')}Z" if each.begins[1] else "track" for each in shared]
+        often, seen, names = Counter(stems), Counter[str](), []
+        for each, stem in zip(shared, stems, strict=True):
+            seen[stem] += 1
+            names.append(f"{stem}-{seen[stem]}{each.ending}" if often[stem] > 1 else f"{stem}{each.ending}")
+        return names
+    names = [each.source.with_name(_stem(each.source) + each.ending).as_posix() for each in shared]
+    twice = [name for name, count in Counter(map(str.casefold, names)).items() if count > 1]
+    if twice:
+        remedy = Message("Leave {same_names} out, or release these files apart.")
+        raise InvalidParameter("same_names", twice[0], "files of different names", remedy)
+    return names
+
+
+def write_files(shared: Sequence[SharedFile], folder: Path, *, same_names: bool = False) -> list[Path]:
+    """Write what is left of files into an empty folder, and return the new files."""
+    written = [folder / name for name in names_of(shared, same=same_names)]
+    for each, path in zip(shared, written, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        each.write(path)
+    return written
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix("".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix)
+
+
+def _named(path: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the files at a path, each with its name: of a file in a folder, its path from there."""
+    found = recordings_in(path)
+    if not found:
+        remedy = "Give a folder with recordings, such as .gpx, .fit, .tcx, .kml, .geojson, .csv or .gpkg."
+        raise InvalidFile(str(path), "no files of tracks", "a folder with files of tracks", remedy)
+    for each in found:
+        yield each, each.relative_to(path) if path.is_dir() else Path(each.name)

@@ -1,0 +1,229 @@
+"""Files of tracks without what lies in zones: nothing in them, or about them, depends on what was removed."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyogrio
+import pyproj
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from geoveil.geo.recordings import Track, gpx, length, tcx
+from geoveil.geo.recordings import fit as fit_files
+from geoveil.requests import shared_tracks
+from geoveil.requests.shared_tracks import SharedFile, TrackFiles
+from tests import rides
+from tests.worlds import HOME, ZONE, commute, released, worlds
+
+needs_fit = pytest.mark.skipif(importlib.util.find_spec("fitdecode") is None, reason="fitdecode is not installed")
+KINDS = {kind: [needs_fit] if kind == "fit" else [] for kind in rides.RIDES}
+every_kind = pytest.mark.parametrize("kind", [pytest.param(kind, marks=marks) for kind, marks in KINDS.items()])
+_EARTH = pyproj.Geod(ellps="WGS84")
+
+
+@pytest.fixture(autouse=True)
+def _same_day() -> Any:
+    """Let GDAL write the same day into every GeoPackage."""
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": "2024-01-01T00:00:00Z"})
+    yield
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": None})
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@every_kind
+def test_files_do_not_depend_on_what_zones_cover(kind: str, tmp_path: Path) -> None:
+    """Rides that differ only within the margin around a home give the same files, byte by byte."""
+    nonempty = 0
+
+    @settings(max_examples=8 if kind in ("gpkg", "parquet") else 25, suppress_health_check=[*HealthCheck])
+    @given(worlds())
+    def same(pair: Any) -> None:
+        nonlocal nonempty
+        found = []
+        for world in pair:
+            shutil.rmtree(tmp_path / "world", ignore_errors=True)
+            found.append(released(kind, world, tmp_path / "world"))
+        assert found[0] == found[1]
+        nonempty += bool(found[0])
+
+    same()
+    assert nonempty >= 4
+
+
+@every_kind
+def test_pieces_are_what_lies_outside(kind: str, tmp_path: Path) -> None:
+    """Commutes from home lose their first points, and no others; further points at home change nothing."""
+    alone, longer = (released(kind, commute(extra), tmp_path / str(extra)) for extra in (0, 3))
+    assert alone == longer
+    assert len(alone) == 3
+    files = TrackFiles.read([tmp_path / "0" / "rides"])
+    shared = shared_tracks.shared_files(files, [ZONE])
+    for each in shared:
+        [piece] = each.pieces
+        away = _EARTH.inv(*np.broadcast_to(HOME, (len(piece), 2)).T, *piece.places.T)[2]
+        assert away.min() > 350
+        assert len(piece) > 25
+        assert away[0] == away.min()
+
+
+# Planted bugs --------------------------------------------------------------------------------------------------------
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def _before_the_cut(change: Callable[[Track], Track]) -> Plant:
+    """Change tracks as a whole, before they are cut."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        read = TrackFiles.read
+
+        def changed(*args: Any, **given: Any) -> TrackFiles:
+            files = read(*args, **given)
+            return TrackFiles(files.sources, tuple(map(change, files.tracks)), files.file_of)
+
+        patch.setattr(TrackFiles, "read", changed)
+
+    return plant
+
+
+def _with(track: Track, values: Sequence[float]) -> Track:
+    """Return a track whose altitudes are other values."""
+    kind = type(track.attributes["altitude"][0])
+    attributes = {**track.attributes, "altitude": [kind(float(value)) for value in values]}
+    return Track(track.places, track.times, attributes, track.line, track.native)
+
+
+def _cumulative(track: Track) -> np.ndarray[Any, Any]:
+    steps = _EARTH.line_lengths(*track.places.T) if len(track) > 1 else []
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _smoothed(track: Track) -> Track:
+    around = np.clip(np.arange(len(track))[:, None] + np.arange(-4, 5), 0, len(track) - 1)
+    moved = track.places[around].mean(axis=1)
+    native = None if track.native is None else track.native[around].mean(axis=1)
+    return Track(moved, track.times, track.attributes, track.line, native)
+
+
+def _since_the_start(track: Track) -> Track:
+    since = track.times - track.times[0] + np.datetime64("2000-01-01T00:00:00", "us")
+    names = {name: values for name, values in track.attributes.items() if name != "time"}
+    texts = {"time": np.datetime_as_string(since).tolist()} if "time" in track.attributes else {}
+    return Track(track.places, since, {**names, **texts}, track.line, track.native)
+
+
+def _whole_of(patch: pytest.MonkeyPatch) -> None:
+    """Let each piece remember the track that it was cut from."""
+    pieces = TrackFiles.pieces
+
+    def remembered(self: TrackFiles, cut: Any) -> Any:
+        for number, piece in pieces(self, cut):
+            first = int(np.flatnonzero(self.file_of == number)[0])
+            piece.__dict__["whole"] = self.tracks[first]
+            yield number, piece
+
+    patch.setattr(TrackFiles, "pieces", remembered)
+
+
+def _interpolated(patch: pytest.MonkeyPatch) -> None:
+    """Begin each piece on the edge of the zone, between the last removed point and the first one outside."""
+    pieces = TrackFiles.pieces
+
+    def extended(self: TrackFiles, cut: Any) -> Any:
+        for number, piece in pieces(self, cut):
+            whole = self.tracks[int(np.flatnonzero(self.file_of == number)[0])]
+            at = int(np.flatnonzero((whole.places == piece.places[0]).all(axis=1))[0])
+            if at == 0:
+                yield number, piece
+                continue
+            edge = (whole.places[at - 1] + piece.places[0]) / 2
+            native = None if piece.native is None else np.vstack([piece.native[:1], piece.native])
+            attributes = {name: [values[0], *values] for name, values in piece.attributes.items()}
+            times = np.concatenate([piece.times[:1], piece.times])
+            yield number, Track(np.vstack([edge, piece.places]), times, attributes, piece.line, native)
+
+    patch.setattr(TrackFiles, "pieces", extended)
+
+
+def _lap_totals(patch: pytest.MonkeyPatch) -> None:
+    """State the lengths of whole rides in laps."""
+    _whole_of(patch)
+    for module in (tcx, fit_files):
+        patch.setattr(module, "length", lambda piece: length(piece.__dict__["whole"]))
+
+
+def _header(tell: Callable[[Track], str]) -> Plant:
+    """Write metadata about the whole ride into GPX."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        _whole_of(patch)
+        write = gpx.GPXTracks.write
+
+        def headed(self: Any, path: Path, pieces: Sequence[Track]) -> None:
+            write(self, path, pieces)
+            text = path.read_text().replace("<trk>", f"<metadata>{tell(pieces[0].__dict__['whole'])}</metadata><trk>")
+            path.write_text(text)
+
+        patch.setattr(gpx.GPXTracks, "write", headed)
+
+    return plant
+
+
+def _old_times(patch: pytest.MonkeyPatch) -> None:
+    """Give released files the times of the originals, as some programs that copy do."""
+    write = SharedFile.__dict__["write"]
+
+    def copied(self: SharedFile, path: Path) -> None:
+        write(self, path)
+        import os
+
+        seconds = self.pieces[0].__dict__["whole"].times[0].astype(np.int64) / 1e6
+        os.utime(path, (seconds, seconds))
+
+    _whole_of(patch)
+    patch.setattr(SharedFile, "write", copied)
+
+
+def _bounds(track: Track) -> str:
+    (west, south), (east, north) = track.places.min(axis=0), track.places.max(axis=0)
+    return f'<bounds minlat="{south}" minlon="{west}" maxlat="{north}" maxlon="{east}"/>'
+
+
+_VALUED = ("gpx", "tcx", "fit", "lines-geojson", "points-geojson", "csv", "gpkg", "parquet")
+PLANTED: dict[str, tuple[Plant, Sequence[str]]] = {
+    "interpolated cut": (_interpolated, [*rides.RIDES]),
+    "total distance": (_before_the_cut(lambda track: _with(track, [length(track)] * len(track))), _VALUED),
+    "cumulative distance": (_before_the_cut(lambda track: _with(track, _cumulative(track))), _VALUED),
+    "index gaps": (_before_the_cut(lambda track: _with(track, range(len(track)))), _VALUED),
+    "time since the start": (_before_the_cut(_since_the_start), ["gpx", "tcx", "fit", "kml", "lines-geojson"]),
+    "smoothing before the cut": (_before_the_cut(_smoothed), [*rides.RIDES]),
+    "lap totals": (_lap_totals, ["tcx", "fit"]),
+    "time in the header": (_header(lambda track: f"<time>{track.times[0]}</time>"), ["gpx"]),
+    "bounds in the header": (_header(_bounds), ["gpx"]),
+    "times of the original files": (_old_times, [*rides.RIDES]),
+}
+
+
+@pytest.mark.parametrize(
+    ("bug", "kind"),
+    [pytest.param(bug, kind, marks=KINDS[kind]) for bug, (_, kinds) in PLANTED.items() for kind in kinds],
+)
+def test_a_planted_bug_is_caught(bug: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that tell about removed points differ between worlds in which only removed points differ."""
+    PLANTED[bug][0](monkeypatch)
+    alone, longer = (released(kind, commute(extra), tmp_path / str(extra)) for extra in (0, 3))
+    assert alone != longer
+
+
+def test_names_of_originals_tell_when_a_ride_began(tmp_path: Path) -> None:
+    """The names that many devices give differ between the worlds; those of released files do not, unless asked for."""
+    for same, equal in ((False, True), (True, False)):
+        found = [released("gpx", commute(extra), tmp_path / f"{extra}{same}", same_names=same) for extra in (0, 3)]
+        assert (found[0].keys() == found[1].keys()) is equal
