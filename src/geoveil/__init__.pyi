@@ -14,6 +14,7 @@ from .privacy import CGP, GP, Guarantee, Metric, dist_1, dist_2, dist_inf, total
 from .queries import HalfSpaces
 from .release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease, HeatMap, Release
 from .verification import Check, Verification, verify
+from .zones import ZonesRelease
 
 __all__ = [
     "CGP",
@@ -44,6 +45,7 @@ __all__ = [
     "Session",
     "SigningKey",
     "Verification",
+    "ZonesRelease",
     "__version__",
     "areas",
     "dist_1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.noise_check import noise_problems
@@ -20,13 +20,15 @@ from geoveil.certificates import (
     schema_problems,
     trusted_keys,
 )
-from geoveil.errors import FileUnavailable, InvalidFile, LedgerTampered
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidInput, LedgerTampered
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.side_files import side_files
 from geoveil.messages import PYTHON, Message, Naming, Text, worded
-from geoveil.privacy import certified
+from geoveil.privacy import CGP, certified
 from geoveil.wording import guarantee_line
+from geoveil.words import counted
+from geoveil.zones import is_of_zones, zones_problems, zones_stated
 
 __all__ = ["Check", "Verification", "verify"]
 
@@ -210,16 +212,19 @@ def verify(
         account = read_certificate(beside)
     except InvalidFile as problem:
         return Verification(path, None, (Check("certificate", "fails", f"{problem}"),))
-    whole = _certificate(account)
+    zones = is_of_zones(account)
+    whole = _zones_certificate(account) if zones else _certificate(account)
     if whole.outcome == "fails":
         return Verification(path, account, (whole,))
     file = _file(path, account)
     same = file.outcome == "holds"
-    noise = (
-        _noise(path, account) if same else _open("noise", "The noise cannot be compared with a file that was changed.")
-    )
+    if not same:
+        noise = _open("noise", "The noise cannot be compared with a file that was changed.")
+    else:
+        noise = _discs(account) if zones else _noise(path, account)
+    charged = _centres_charged(account, ledger) if zones else _ledger(account, ledger)
     signature, signer, trusted = _signature(account, public)
-    return Verification(path, account, (whole, file, noise, _ledger(account, ledger), signature), signer, trusted)
+    return Verification(path, account, (whole, file, noise, charged, signature), signer, trusted)
 
 
 def _open(name: str, text: Text) -> Check:
@@ -246,6 +251,48 @@ def _certificate(account: Certificate) -> Check:
         return Check("certificate", "fails", f"The certificate is damaged: {problems[0][:300]}{more}.")
     promised = guarantee_line(certified(account))
     return Check("certificate", "holds", f"It is complete, and it states: {promised}.")
+
+
+def _zones_certificate(account: Certificate) -> Check:
+    """Check the certificate of tracks that were cut."""
+    problems = zones_problems(account)
+    if "file" not in account:
+        problems.append("file: it is missing, so that the certificate belongs to no file")
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        return Check("certificate", "fails", f"The certificate is damaged: {problems[0][:300]}{more}.")
+    discs = counted(len(zones_stated(account)), "disc")
+    return Check("certificate", "holds", f"It is complete, and it states {discs} from which nothing is published.")
+
+
+def _discs(account: Certificate) -> Check:
+    said = "The discs are as large as what they hide needs: it was computed again."
+    return Check("noise", "holds", said)
+
+
+def _charged_centre(rho: str, entry: dict[str, Any]) -> Certificate:
+    """Return what the certificate of a charged centre would state, by which a ledger checks its entry."""
+    asked = {"query": "hide_places", "processed": [], "id": entry["centre"], "entry": entry}
+    return cast("Certificate", {**CGP(rho=rho).certificate(), **asked})
+
+
+def _centres_charged(account: Certificate, ledger: Ledger | None) -> Check:
+    """Check that a ledger charged the centres."""
+    entries = cast("dict[str, Any]", account)["entries"]
+    if ledger is None:
+        charged = "The certificate states that a ledger was charged; give {ledger} to check that."
+        return _open("ledger", Message(charged if entries else "The release was made without a ledger."))
+    if not entries:
+        return Check("ledger", "fails", "The release was made without a ledger, so this one did not charge it.")
+    known = {zone.id: zone.hiding.law for zone in zones_stated(account)}
+    try:
+        if {entry["centre"] for entry in entries} != set(known):
+            raise LedgerTampered("it charged other centres.")
+        count = ledger.verify(_charged_centre(known[each["centre"]].rho, each) for each in entries)
+    except (LedgerTampered, InvalidInput, KeyError) as problem:
+        return Check("ledger", "fails", f"The ledger does not confirm it: {problem}")
+    said = f"The ledger charged {counted(len(known), 'centre')}; all {count} entries are intact."
+    return Check("ledger", "holds", said)
 
 
 def _file(path: Path, account: Certificate) -> Check:

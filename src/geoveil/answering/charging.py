@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
@@ -31,7 +31,7 @@ from geoveil.errors import (
     Message,
 )
 from geoveil.geo import Area
-from geoveil.privacy import Guarantee, Metric, exact
+from geoveil.privacy import CGP, Guarantee, Metric, exact
 from geoveil.queries import Query
 
 __all__ = [
@@ -46,6 +46,10 @@ __all__ = [
     "check_ledger",
     "note_charge",
 ]
+
+
+#: What the ledger calls the question that draws the centre of a zone.
+_CENTRE = "hide_places"
 
 
 class Billed(Protocol):
@@ -210,6 +214,22 @@ class SessionCharger(Charger):
     def statement(self) -> list[dict[str, Any]]:
         """Return the charges so far."""
 
+    @abstractmethod
+    def charging_centre(
+        self, identity: str, guarantee: CGP, law: Mapping[str, object]
+    ) -> AbstractContextManager[None]:
+        """Charge for the centre of a zone unless it was charged before; it is then drawn and stored in the context.
+
+        Parameters
+        ----------
+        identity : str
+            Identifies the centre.
+        guarantee : CGP
+            What the centre costs.
+        law : dict
+            The description of the law from which it is drawn.
+        """
+
 
 class AccountCharger(SessionCharger):
     """Charges a limit in memory.
@@ -223,6 +243,8 @@ class AccountCharger(SessionCharger):
     def __init__(self, account: SessionLimit) -> None:
         self.account: SessionLimit = account
         self._history: list[dict[str, Any]] = []
+        #: The centres of zones that were charged.
+        self._centres: set[str] = set()
 
     @property
     def remaining(self) -> Decimal:
@@ -244,6 +266,16 @@ class AccountCharger(SessionCharger):
         receipt = Receipt()
         receipt.note = SPENT
         return receipt
+
+    def charging_centre(
+        self, identity: str, guarantee: CGP, law: Mapping[str, object]
+    ) -> AbstractContextManager[None]:
+        if identity not in self._centres:
+            taken = self.account.charge(price_of(_CENTRE, guarantee, self.metric))
+            self._centres.add(identity)
+            line = {"query": _CENTRE, "parameters": dict(law), "amount": exact.written(taken.budget)}
+            self._history.append({"event": "charge", **line})
+        return nullcontext()
 
 
 class LedgerCharger(SessionCharger):
@@ -280,6 +312,8 @@ class LedgerCharger(SessionCharger):
     ) -> None:
         self.ledger, self.subjects, self.short, self.account = ledger, subjects, short, account
         self._label, self._subject, self._persons = label, subject, persons
+        #: The entries that charged centres of zones, as certificates state them.
+        self.centres: list[dict[str, str | int]] = []
 
     @property
     def remaining(self) -> Decimal:
@@ -321,6 +355,39 @@ class LedgerCharger(SessionCharger):
         if charge.content is not None:
             self._give_back(reserved)
         return _LedgerReceipt(Charges.of(self.ledger), charge, identity, self.subjects)
+
+    @contextmanager
+    def charging_centre(self, identity: str, guarantee: CGP, law: Mapping[str, object]) -> Iterator[None]:
+        charges, price = Charges.of(self.ledger), price_of(_CENTRE, guarantee, self.metric)
+        keys = {subject: f"{_CENTRE} {identity} {subject}" for subject in self.subjects}
+        reserved = None
+        if self.account is not None and not all(charges.is_stored(key) for key in keys.values()):
+            reserved = self.account.charge(price_of(_CENTRE, guarantee, self.account.total.metric))
+        made: list[Charge] = []
+        try:
+            # A name of its own for each account: later data may be that of other persons.
+            for subject, key in keys.items():
+                told = {"centre": identity, **law, "metric": guarantee.metric.name}
+                made.append(
+                    charges.charge([subject], price, query=_CENTRE, parameters=told, release=identity, key=key)
+                )
+        except GeoveilError:
+            for charge in made:
+                charges.abandon(charge)
+            if not made:
+                self._give_back(reserved)
+            raise
+        try:
+            yield
+        except BaseException as problem:
+            for charge in made:
+                charges.abandon(charge)
+            note_charge(problem, SPENT)
+            raise
+        for charge in made:
+            if charge.content is None:
+                charges.store(charge, json.dumps({"id": identity}))
+            self.centres.append({"centre": identity, **charge.entry.certificate()})
 
     def is_stored(self, key: str) -> bool:
         return Charges.of(self.ledger).is_stored(key)

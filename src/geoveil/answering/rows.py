@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,7 @@ from geoveil.errors import InvalidParameter, warn
 from geoveil.geo import Area, Plane
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.atomic import check_target
+from geoveil.geo.forms import Index
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee
 from geoveil.queries import Query
@@ -107,6 +108,8 @@ class Rows(ABC):
 
     #: Whether the labels of persons are known without reading the data again.
     labels_at_hand = False
+    #: The columns that tell the tracks of a file apart.
+    structure: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -133,6 +136,15 @@ class Rows(ABC):
     @abstractmethod
     def crowd(self, make: MakeCrowdQuestion, asked: Asked, *, timed: bool, trips: Trips | None = None) -> CrowdRelease:
         """Answer a question about all persons together; `timed` if it needs the time of each point."""
+
+    def some(self, data: Intake, points: Index, columns: Sequence[Hashable]) -> Rows:
+        """Return rows in memory that are some points of these, with some columns, numbered anew."""
+        raise NotImplementedError  # only rows in memory have `tracks`
+
+    def tracks(self) -> Intake:
+        """Return the points in memory with their persons, and with their times if they have any."""
+        remedy = "Collect the rows first: gv.Locations(frame.toPandas(), ...)."
+        raise InvalidParameter("source", "a DataFrame of Spark", "rows in memory or in a file", remedy)
 
     @abstractmethod
     def frame(self, *, every_row: bool) -> geopandas.GeoDataFrame:

@@ -221,6 +221,7 @@ def _projected(form: Form, plane: Plane, outside: Outside) -> Form:
         remedy = "Use x.astype(float), which rounds: the release is then about the rounded coordinates."
         raise InvalidData("x", "numbers that are not doubles", "an array of floats, with crs=", remedy)
     form.coords, form.plane, form.outside = plane.enter(coords.values, outside), plane, outside
+    form.given = coords.values
     return form
 
 

@@ -70,6 +70,8 @@ class Form(ABC):
     outside: Outside = "refuse"
     has_columns = False
     pairs: Pairs = ()
+    #: The coordinates as the input has them, where they are not metres.
+    given: Floats | None = None
 
     def __init__(self, coords: Floats | Reals, plane: Plane | None = None) -> None:
         self.coords = as_reals(coords)
@@ -148,7 +150,19 @@ class Form(ABC):
         """Return the form of some of the points; a row is chosen with all of its points or not at all."""
         some = copy.copy(self)
         some.coords = self.coords[points]
+        some.given = None if self.given is None else self.given[points]
         return some
+
+    def own_coords(self) -> Floats:
+        """Return the coordinates of each point as they are in the input, with one point in each row."""
+        if isinstance(self, GeometryForm):
+            remedy = "Use gv.Locations(shapely.get_coordinates(x), ...)."
+            raise InvalidData("x", type(self).__name__, "a table, a frame or an array", remedy)
+        return self.coords.values if self.given is None else self.given
+
+    def kept(self, points: Index, columns: Iterable[Hashable] = ()) -> LocationsLike:
+        """Return some points as they are in the input, built anew: with these columns alone, and numbered anew."""
+        return self.chosen(points).own_coords().copy()
 
     def place(self, coords: Floats) -> shapely.Point | Floats:
         """Return one released place."""
@@ -286,6 +300,11 @@ class PointsForm(Form):
         import shapely
 
         return [*shapely.points(self.out(coords))]
+
+    def kept(self, points: Index, columns: Iterable[Hashable] = ()) -> list[shapely.Point]:
+        import shapely
+
+        return [*shapely.points(self.chosen(points).own_coords())]
 
 
 class GeometryForm(Form):

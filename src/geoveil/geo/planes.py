@@ -399,6 +399,11 @@ class Plane:
         """Return released points as longitudes and latitudes of WGS 84."""
         return Plane(_geographic(), self.area).out(coords)
 
+    def longitudes_latitudes(self, coords: Floats) -> Floats:
+        """Return coordinates of the data's system as longitudes and latitudes of WGS 84, each by itself."""
+        transformer = _transformer(horizontal(self.crs), _geographic(), "x.crs")
+        return coords if transformer is None else np.column_stack(transformer.transform(coords[:, 0], coords[:, 1]))
+
     def box(self, ends: Floats) -> Floats:
         """Return the bounds of a released box in the data's system; see `boxes`."""
         return np.asarray(self.boxes(ends[None])[0])

@@ -93,6 +93,19 @@ class RowForm(Form):
     def rows(self) -> Index:
         return self._rows
 
+    def own_coords(self) -> Floats:
+        places = self._own_places()
+        if len(places) != len(self.coords):
+            remedy = (
+                "Use x.explode() for multipoints; of lines, release the vertices; of trips, one of the two places."
+            )
+            raise InvalidData("x", "rows of several points", "one point in each row", remedy)
+        return places
+
+    def _own_places(self) -> Floats:
+        """Return the coordinates of each row that is one point."""
+        raise NotImplementedError
+
     def spread(self, argument: str, values: Times) -> pd.Series:
         index = getattr(self._given, "index", None)
         import pandas as pd
@@ -230,6 +243,26 @@ class FrameForm(RowForm):
             frame.insert(at, name, copied(self._table.column(name)))
         return frame
 
+    def _own_places(self) -> Floats:
+        import shapely
+
+        shapes = np.asarray(self._frame.geometry.array)
+        return shapely.get_coordinates(shapes[shapely.get_type_id(shapes) == 0])
+
+    def kept(self, points: Index, columns: Iterable[Hashable] = ()) -> LocationsLike:
+        import geopandas
+        import shapely
+
+        some = self.chosen(points)
+        geometry = some._frame.geometry
+        series = geopandas.GeoSeries(shapely.points(some.own_coords()), crs=self.crs, name=geometry.name)
+        if not self.has_columns:
+            return series
+        frame = series.to_frame()
+        for at, name in enumerate(columns):
+            frame.insert(at, name, copied(some._table.column(name)))
+        return frame
+
 
 class TableForm(RowForm):
     """A table with columns of coordinates, which hold a point for each pair of these."""
@@ -239,6 +272,16 @@ class TableForm(RowForm):
     def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Unpack[RowChoice]) -> None:
         self.pairs = locations.pairs
         super().__init__(locations, plane, **how)
+
+    def _own_places(self) -> Floats:
+        if len(self.pairs) != 1:
+            return np.empty((0, 2))
+        return np.column_stack([self._table.numbers(name) for name in self.pairs[0]])
+
+    def kept(self, points: Index, columns: Iterable[Hashable] = ()) -> LocationsLike:
+        some, wanted = self._table.chosen(self._rows[points]), {*self.pairs[0], *columns}
+        built: Any = some.built({name: None for name in some.names if name in wanted})
+        return built.reset_index(drop=True) if hasattr(built, "reset_index") else built
 
     def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> LocationsLike:
         """Return a new table of released coordinates and of copies of the columns that are released unchanged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from geoveil._types import Progress
 from geoveil.answering.counted_rows import CountedRows, count_rows
 from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.crowd_sources import FileCrowd
+from geoveil.answering.intake import Intake
 from geoveil.answering.loading import frame_of, rows_of
 from geoveil.answering.preparation import (
     PreparedFile,
@@ -25,6 +26,7 @@ from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows,
 from geoveil.answering.settings import Reading, Settings
 from geoveil.geo import Area
 from geoveil.geo.formats import open_locations
+from geoveil.geo.forms import Index
 from geoveil.geo.planes import Plane
 from geoveil.locations.memory import MemoryRows
 from geoveil.privacy import CGP, Guarantee
@@ -101,6 +103,16 @@ class FileRows(Rows):
         """Count the points of each person in a first pass; no column is released."""
         rules = rules_of(self._file, self._settings, guarantee, timed=timed, released=False)
         return CountedRows(rules, count_rows(rules, progress))
+
+    @property
+    def structure(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(name for name in self._file.structure if name != "kind")
+
+    def some(self, data: Intake, points: Index, columns: Sequence[Hashable]) -> MemoryRows:
+        return self._memory.some(data, points, columns)
+
+    def tracks(self) -> Intake:
+        return self._memory.tracks()
 
     def frame(self, *, every_row: bool) -> geopandas.GeoDataFrame:
         settings, plane = self._settings, None

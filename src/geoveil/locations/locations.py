@@ -56,11 +56,14 @@ from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
 from geoveil.settings import foreign_names_refused
 from geoveil.wording import protected
+from geoveil.zones import MARGIN, Hiding, PlacesLike, Rules, places_of
 
 if TYPE_CHECKING:
     import geopandas
 
+    from geoveil.locations.hiding import ChargedCentres
     from geoveil.locations.session import Session
+    from geoveil.zones import ZonesRelease
 
 __all__ = ["Locations"]
 
@@ -956,6 +959,75 @@ class Locations(Card):
         ['user', 'geometry']
         """
         return self._rows.frame(every_row=every_row)
+
+    @steady()
+    def hide_places(
+        self,
+        places: PlacesLike,
+        *,
+        centres: PathLike,
+        hide: Hide = None,
+        rho: Rho = None,
+        margin: float | str = MARGIN,
+        gap: str | timedelta | float | None = None,
+        shorten: str | float | None = None,
+        keep: Sequence[str] | None = None,
+        noise: Rho = None,
+    ) -> ZonesRelease:
+        """Release tracks as they are, except around places that are hidden: those inside public discs are left out.
+
+        The centre of a disc is drawn at random once for each place, and kept: every later release has the same disc.
+        A new disc for every release would average out, and one around the place itself would point at it.
+
+        Parameters
+        ----------
+        places : str, pair, frame, path, or a list of these
+            "47.37,8.54" or (47.37, 8.54), a latitude and a longitude; a frame of points; or a file of them. A place
+            within 100 m of one that was hidden before is taken for that one: housemates share a disc.
+        centres : path
+            The owner's file of centres, made if there is none yet. It says where the places are: keep it like a key.
+        hide : float or str, optional
+            The distance in metres that is hidden at 75%; the centre is uniform in a disc around the place.
+        rho : float or CGP, optional
+            In place of `hide`, where budgets add up: the centre has Gaussian noise, redrawn if it is too far away. In
+            a session this is charged, once for each centre.
+        margin : float or str
+            Metres around a place within which nothing that happens changes what is published.
+        gap : str, timedelta or number, optional
+            A new piece of track begins where the next published point is later than that; by default ten minutes.
+        shorten : float or str, optional
+            What else is taken off the ends of pieces near a disc: a length such as "200 m", or everything up to where
+            "2 tracks" run together. It makes it harder to follow roads to the place; no theorem says how much.
+        keep : list of columns, optional
+            Columns that are published beside positions, times and persons. Name none that was computed from whole
+            tracks, such as a distance from their start.
+        noise : float or CGP, optional
+            The ρ of noise that published points get as well: outside a guarantee for each point, inside nothing.
+
+        Returns
+        -------
+        ZonesRelease
+            Its value has the form of the data, with the rows outside; its `pieces` say which belong together.
+
+        Examples
+        --------
+        >>> ride = pd.DataFrame({"lat": 47.37 + np.arange(200) * 1e-4, "lon": 8.54, "pulse": 120})
+        >>> tracks = gv.Locations(ride, area="47.37,8.54,50km")
+        >>> release = tracks.hide_places("47.37,8.54", hide=200, centres=folder / "centres.json")
+        >>> release.value.columns.tolist(), bool(len(release.value) < 170)
+        (['lat', 'lon'], True)
+        >>> again = tracks.hide_places("47.37,8.54", hide=200, centres=folder / "centres.json")
+        >>> again.zones == release.zones
+        True
+        """
+        from geoveil.locations.hiding import hidden_places
+
+        hiding, rules = Hiding.of(hide, rho, margin), Rules.of(gap, shorten)
+        return hidden_places(self, places_of(places), Path(centres), hiding, rules, keep, noise)
+
+    def _charging(self) -> ChargedCentres | None:
+        """Return who is charged for the centres of zones: nobody, outside of a session."""
+        return None
 
     # How a question is asked: the budget becomes a guarantee, and the rows answer.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from geoveil.answering.settings import Reading, Settings
 from geoveil.errors import InvalidParameter
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.formats.atomic import certificate_path
+from geoveil.geo.forms import Index
 from geoveil.geo.geometries import RowName, position
 from geoveil.queries import Answer, Answers, UnitSizes
 from geoveil.release import CrowdRelease, Release
@@ -133,6 +134,28 @@ class MemoryRows(Rows):
         else:
             source = trips_of(data, metric, trips.of)
         return asked.answered(CrowdInquiry(source, question, asked.guarantee), _labels(data), self.form.plane)
+
+    def some(self, data: Intake, points: Index, columns: Sequence[Hashable]) -> MemoryRows:
+        form, people, times = data.form, data.people, data.times
+        table = form.has_columns
+        named = isinstance(self._settings.person, str)
+        labels = None if people is None else people.released[people.codes[points]]
+        if not isinstance(times, str | list | None):
+            times = form.spread("times", times).iloc[points].reset_index(drop=True)
+        settings = replace(
+            self._settings,
+            person=self._settings.person if table and named else labels,
+            times=times,
+            thin=None,
+            where=None,
+            pseudonyms=False,
+        )
+        lon, lat = form.pairs[0] if form.pairs else (None, None)
+        reading = Reading(lat, lon, None if table and not form.pairs else form.crs)
+        return MemoryRows(form.kept(points, columns), reading, settings)
+
+    def tracks(self) -> Intake:
+        return take_in(self.form, self._settings, timed=self._settings.times is not None or len(self.form.times) == 1)
 
     def frame(self, *, every_row: bool) -> geopandas.GeoDataFrame:
         raise InvalidParameter("source", "rows in memory", "the path of a file", "Rows in memory are a table already.")

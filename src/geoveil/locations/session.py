@@ -13,6 +13,7 @@ from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCha
 from geoveil.budget import Charges, Ledger, SessionLimit, price, price_of
 from geoveil.cards import Rows as CardRows
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
+from geoveil.locations.hiding import ChargedCentres
 from geoveil.locations.locations import Locations
 from geoveil.privacy import Guarantee, Metric, dist_inf, exact, promise
 from geoveil.wording import protected
@@ -99,6 +100,9 @@ Nothing was charged or released. Give a smaller budget.
         if isinstance(trip, Locations) and self._label is not None and key is None:
             allowed = "given with destinations in a session with a label, which names the session's data alone"
             raise InvalidParameter("key", None, allowed, "Name the question, with its destinations.")
+
+    def _charging(self) -> ChargedCentres:
+        return ChargedCentres(self._accounts)
 
     @cached_property
     def total(self) -> Guarantee:

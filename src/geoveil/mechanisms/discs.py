@@ -13,8 +13,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Disc(ABC):
         checks.between("reach", self.reach, 10, FARTHEST, remedy=remedy)
 
     @abstractmethod
-    def draw_height(self, source: Source) -> Any:
+    def draw_height(self, source: Source) -> Callable[[int], Ball]:
         """Return a function from a precision in bits to a ball that contains 1 - cos of the angle from h to c."""
 
     @abstractmethod
@@ -102,7 +102,10 @@ class Disc(ABC):
             degree = arb.pi() / 180
             angles = arb.atan2(high, (out * out + east * east).sqrt()) / degree, arb.atan2(east, out) / degree + lon
             steps = [(angle * STEPS + arb(0.5)).floor().unique_fmpz() for angle in angles]
-            return None if None in steps else (int(steps[0]), int(steps[1]))
+            north_steps, east_steps = steps
+            if north_steps is None or east_steps is None:
+                return None
+            return int(north_steps), int(east_steps)
 
         at, across = settled(rounded)
         # Longitudes from -180 (not included) to 180.
@@ -123,7 +126,7 @@ class Disc(ABC):
             # cos of the bearing beyond which the circle around h leaves the disc around h', by half angles.
             to = 2 * np.sin(angle / 2) ** 2
             cosine = (to + away - to * away - self._height) / np.sqrt(to * (2 - to) * away * (2 - away))
-            return 1 - np.arccos(np.clip(cosine, -1, 1)) / math.pi
+            return np.asarray(1 - np.arccos(np.clip(cosine, -1, 1)) / math.pi)
 
         inner = abs(self.reach - distance) / RADIUS
         sure = self._integral(np.ones_like, 0.0, inner) if distance > self.reach else 0.0
@@ -198,7 +201,7 @@ class UniformDisc(Disc):
     def rho(self) -> str:
         return "0"
 
-    def draw_height(self, source: Source) -> Any:
+    def draw_height(self, source: Source) -> Callable[[int], Ball]:
         uniform = as_reals(source.uniform(1)).ball
         return lambda bits: uniform(0, bits) * _height_ball(self.reach)
 
@@ -285,17 +288,22 @@ class TruncatedGaussian(Disc):
         """The largest value of |c - h|²/(2σ²)."""
         return self._height * (RADIUS / self.scale) ** 2
 
-    def draw_height(self, source: Source) -> Any:
-        concentration = _squared_ratio(self.scale)
+    def draw_height(self, source: Source) -> Callable[[int], Ball]:
         while True:
-            drawn = as_reals(source.exponential(1)).ball
-
-            def height(bits: int, drawn: Any = drawn) -> Ball:
-                return drawn(0, bits) / concentration()
-
+            height = partial(self._fall, as_reals(source.exponential(1)).ball)
             # Redrawn until it is within reach: this depends on the noise alone, not on the place.
-            if settled(lambda bits, height=height: _at_most(height(bits), _height_ball(self.reach))):
+            if settled(partial(self._is_within_reach, height)):
                 return height
+
+    def _fall(self, drawn: Callable[[int, int], Ball], bits: int) -> Ball:
+        """Return 1 - cos of the angle from the place to its centre, given an exponential variable."""
+        from flint import arb
+
+        return drawn(0, bits) * (arb(self.scale) / RADIUS) ** 2
+
+    def _is_within_reach(self, height: Callable[[int], Ball], bits: int) -> bool | None:
+        fall, most = height(bits), _height_ball(self.reach)
+        return True if fall <= most else False if fall > most else None
 
     def density(self, distance: Floats) -> Floats:
         fall = 2 * np.sin(np.asarray(distance) / (2 * RADIUS)) ** 2 * (RADIUS / self.scale) ** 2
@@ -314,7 +322,7 @@ class TruncatedGaussian(Disc):
             return 0.0
 
         def beyond(angle: Floats) -> Floats:
-            return np.arccos(np.minimum(math.tan(half) / np.tan(angle), 1)) / math.pi
+            return np.asarray(np.arccos(np.minimum(math.tan(half) / np.tan(angle), 1)) / math.pi)
 
         return min(1 - 2 * self._integral(beyond, half, self.reach / RADIUS) + 1e-11, 1.0)
 
@@ -333,19 +341,3 @@ def _height_ball(reach: int) -> Ball:
 
     half = (arb(reach) / (2 * RADIUS)).sin()
     return 2 * half * half
-
-
-def _squared_ratio(scale: float) -> Any:
-    """Return a function that returns (RADIUS/scale)² at Arb's current precision."""
-
-    def ratio() -> Ball:
-        from flint import arb
-
-        return (arb(RADIUS) / arb(scale)) ** 2
-
-    return ratio
-
-
-def _at_most(left: Ball, right: Ball) -> bool | None:
-    """Return whether one number is at most another; None if their balls do not tell."""
-    return True if left <= right else False if left > right else None

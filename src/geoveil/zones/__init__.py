@@ -1,9 +1,18 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
 from geoveil.zones.centres import NEAR, Centres, Charging, backup_folder
+from geoveil.zones.certificate import (
+    Rules,
+    is_of_zones,
+    words_of,
+    zones_certificate,
+    zones_problems,
+    zones_stated,
+)
 from geoveil.zones.cutting import GAP, Cut, cut, distances, kept_points, piece_numbers, shortened, travelled
 from geoveil.zones.places import HiddenPlace, PlacesLike, ProposedPlace, places_of, propose_places
 from geoveil.zones.zone import MARGIN, Hiding, Zone
+from geoveil.zones.zones_release import ZonesRelease
 
 __all__ = [
     "GAP",
@@ -16,14 +25,21 @@ __all__ = [
     "Hiding",
     "PlacesLike",
     "ProposedPlace",
+    "Rules",
     "Zone",
+    "ZonesRelease",
     "backup_folder",
     "cut",
     "distances",
+    "is_of_zones",
     "kept_points",
     "piece_numbers",
     "places_of",
     "propose_places",
     "shortened",
     "travelled",
+    "words_of",
+    "zones_certificate",
+    "zones_problems",
+    "zones_stated",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ from filelock import FileLock
 from geoveil._types import Path as PathLike
 from geoveil.certificates.certificate import strict_json
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.mechanisms.discs import Disc
 from geoveil.noise import Source, random_bytes
 from geoveil.private_files import may_be_read_by_others, write_private
 from geoveil.zones.places import HiddenPlace
@@ -39,17 +40,21 @@ _WARNING = (
 
 
 class Charging(Protocol):
-    """Charges for a centre, before it is drawn."""
+    """Charges for centres."""
 
-    def charge(self, identity: str, hiding: Hiding) -> None:
-        """Charge for a centre, which this identifies; raise an error if the budget does not suffice."""
+    def charging(self, identity: str, law: Disc) -> AbstractContextManager[None]:
+        """Charge for a centre, which this identifies, unless it was charged before; then let it be drawn and stored.
+
+        An error is raised if the budget does not suffice, and nothing is drawn.
+        """
 
 
 class NoCharging:
     """Charges nobody."""
 
-    def charge(self, identity: str, hiding: Hiding) -> None:
-        """Do nothing."""
+    def charging(self, identity: str, law: Disc) -> AbstractContextManager[None]:
+        """Let a centre be drawn and stored."""
+        return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -130,16 +135,19 @@ class Centres:
                 if near is None:
                     self._refuse_second(place, known, published)
                     identity = random_bytes(8).hex()
-                    charging.charge(identity, hiding)
-                    zone = Zone(identity, hiding.law.draw(place.lat, place.lon, source), hiding)
-                    near = _Known(place, zone, not source.exact)
-                    known = [*known, near]
-                    self._write(known)
+                    with charging.charging(identity, hiding.law):
+                        zone = Zone(identity, hiding.law.draw(place.lat, place.lon, source), hiding)
+                        near = _Known(place, zone, not source.exact)
+                        known = [*known, near]
+                        self._write(known)
                 elif near.zone.hiding != hiding:
                     raise self._hidden_otherwise(near.zone.hiding)
                 elif near.experiment and source.exact:
                     allowed = "a file without seeded centres: anyone who knows the seed knows the place"
                     raise InvalidFile(str(self.path), "centres of an experiment", allowed, "Name a new file.")
+                else:
+                    with charging.charging(near.zone.id, hiding.law):
+                        pass
                 found.append(near.zone)
         return [*dict.fromkeys(found)]
 

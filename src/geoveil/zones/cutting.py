@@ -65,7 +65,7 @@ def _squared_sine(zone: Zone, degrees: Floats) -> Floats:
     half = np.pi / 360
     up, across = np.sin((degrees[:, 1] - zone.lat) * half), np.sin((degrees[:, 0] - zone.lon) * half)
     cosines = np.cos(np.radians(degrees[:, 1])) * np.cos(np.radians(zone.lat))
-    return up * up + cosines * across * across
+    return np.asarray(up * up + cosines * across * across)
 
 
 def _is_outside(zone: Zone, lon: float, lat: float) -> bool:
@@ -202,7 +202,7 @@ def _around(zone: Zone, degrees: Floats) -> Floats:
     east = np.cos(lat) * np.sin(lon)
     north = np.cos(at) * np.sin(lat) - np.sin(at) * np.cos(lat) * np.cos(lon)
     upward = np.sin(at) * np.sin(lat) + np.cos(at) * np.cos(lat) * np.cos(lon)
-    return np.column_stack([east, north]) * (RADIUS * np.sqrt(2 / np.maximum(1 + upward, 1e-12)))[:, None]
+    return np.asarray(np.column_stack([east, north]) * (RADIUS * np.sqrt(2 / np.maximum(1 + upward, 1e-12)))[:, None])
 
 
 def shortened(

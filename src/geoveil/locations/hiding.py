@@ -1,0 +1,128 @@
+"""Hide places: find or draw their centres, cut the tracks, and publish what is left."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoveil._types import Rho
+from geoveil.answering.charging import LedgerCharger, SessionCharger
+from geoveil.answering.intake import Intake
+from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message
+from geoveil.facts import Reason
+from geoveil.geo.forms import Floats
+from geoveil.mechanisms.discs import Disc, TruncatedGaussian
+from geoveil.privacy import promise
+from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, ZonesRelease, cut, piece_numbers
+
+if TYPE_CHECKING:
+    from geoveil.locations.locations import Locations
+    from geoveil.release import Release
+
+__all__ = ["ChargedCentres", "hidden_places"]
+
+
+class ChargedCentres:
+    """Charges the accounts of a session for centres, each once."""
+
+    def __init__(self, charger: SessionCharger) -> None:
+        self._charger = charger
+
+    def charging(self, identity: str, law: Disc) -> AbstractContextManager[None]:
+        """Charge for a centre unless it was charged before; it is drawn and stored in the context."""
+        if not isinstance(law, TruncatedGaussian):
+            remedy = Message("Give {rho}, or ask outside of the session: a uniform disc has no ρ that adds up.")
+            raise InvalidParameter("hide", law.hidden(), "left out in a session", remedy)
+        return self._charger.charging_centre(identity, law.guarantee, law.describe())
+
+    @property
+    def entries(self) -> list[dict[str, str | int]]:
+        """The entries of a ledger that charged the centres."""
+        return self._charger.centres if isinstance(self._charger, LedgerCharger) else []
+
+
+def hidden_places(
+    locations: Locations,
+    places: Sequence[HiddenPlace],
+    centres: Path,
+    hiding: Hiding,
+    rules: Rules,
+    keep: Sequence[str] | None,
+    noise: Rho,
+) -> ZonesRelease:
+    """Release tracks without what lies in zones around places; see `Locations.hide_places`."""
+    if keep is not None and (isinstance(keep, str) or not all(isinstance(name, Hashable) for name in keep)):
+        why = "Name each column: some, such as a distance from the start, tell what was cut off."
+        raise InvalidParameter("keep", keep, "a list of columns", why)
+    data = locations._rows.tracks()
+    form = data.form
+    if form.plane is None:
+        remedy = Message("State it with {crs}: {crs:4326} for longitude and latitude, with {area}.")
+        raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system: zones are on the Earth", remedy)
+    degrees = form.plane.longitudes_latitudes(form.own_coords())
+    if noise is not None:
+        promise(None, noise, None, None)
+        if rules.trim or rules.together > 1:
+            allowed = "left out with noise: where ends are taken off would follow from true positions"
+            raise InvalidParameter("shorten", "given", allowed, Message("Leave it or {noise} out."))
+    reasons, _ = form.columns(data.by, keep)
+    # Everything that can be refused was refused; from here on, centres are charged, drawn and stored.
+    charging = locations._charging()
+    zones = Centres(centres).zones(places, hiding, locations._source, charging)
+    seconds, tracks = _seconds(data), _track_numbers(data, locations._rows.structure)
+    found = cut(zones, degrees, seconds, tracks, gap=rules.gap, trim=rules.trim, together=rules.together)
+    rows, pieces, shown = found.rows, found.pieces, degrees[found.rows]
+    noisy = None if noise is None or not len(rows) else _with_noise(locations, data, rows, reasons, noise)
+    if noisy is not None:
+        # Pieces follow from what is published, which is no longer where the points are.
+        shown = form.plane.degrees(noisy.placed_coords)
+        times = None if seconds is None else seconds[rows]
+        pieces = piece_numbers(zones, shown, times, tracks[rows], gap=rules.gap)
+    return ZonesRelease(
+        form.kept(rows, reasons) if noisy is None else noisy.value,
+        zones=tuple(zones),
+        rules=rules,
+        degrees=shown,
+        pieces=pieces,
+        columns=tuple(reasons),
+        noise=noisy,
+        inexact=locations._source.inexact,
+        entries=() if charging is None else tuple(charging.entries),
+    )
+
+
+def _seconds(data: Intake) -> Floats | None:
+    """Return the time of each point in seconds; None without times."""
+    if data.times is None and len(data.form.times) != 1:
+        return None
+    return np.asarray(data.microseconds / 1e6)
+
+
+def _track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
+    """Return the number of the track of each point: one for each person, or for each track and segment of a file."""
+    import pandas as pd
+
+    names = [name for name in structure if name in data.form.names]
+    columns = [np.asarray(data.form.column(name)) for name in names]
+    if data.persons is not None:
+        columns.append(data.persons.codes)
+    if not columns:
+        return np.zeros(len(data.form.coords), dtype=np.int64)
+    found = pd.DataFrame(dict(enumerate(columns))).groupby([*range(len(columns))], sort=False, dropna=False).ngroup()
+    return np.asarray(found, dtype=np.int64)
+
+
+def _with_noise(
+    locations: Locations, data: Intake, rows: NDArray[np.int64], reasons: Mapping[Hashable, Reason], noise: Rho
+) -> Release:
+    """Release the points outside with noise."""
+    rest = copy.copy(locations)
+    rest._rows = locations._rows.some(data, rows, [*reasons])
+    named = [str(name) for name, reason in reasons.items() if reason == "named"]
+    return rest.points(rho=noise, keep=named or None)
