@@ -154,8 +154,8 @@ def test_one_session_asks_about_each_and_all() -> None:
 
 
 def test_names_of_other_libraries_are_told(tmp_path: Path) -> None:
-    """`sep` is called `delimiter`; a name that nobody knows is an error as for any function."""
+    """`sep` is called `delimiter`; the error about a name that nobody knows lists the arguments."""
     with pytest.raises(TypeError, match="It is called 'delimiter'"):
         gv.Locations(tmp_path / "diary.csv", sep=";")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'cells'"):
+    with pytest.raises(TypeError, match=r"no argument 'cells'\. Its arguments are regions, hide"):
         gv.Locations(np.zeros((2, 2))).counts(REGIONS, cells=3)  # type: ignore[call-arg]

@@ -25,6 +25,7 @@ __all__ = [
     "Function",
     "Hide",
     "Labels",
+    "Length",
     "LocationsLike",
     "Method",
     "MetricLike",
@@ -49,6 +50,8 @@ Rho: TypeAlias = Number | Guarantee | None
 #: A budget for pure geo-privacy, per metre; as a guarantee, a GP.
 Epsilon: TypeAlias = Number | Guarantee | None
 MetricLike: TypeAlias = str | Metric | None
+#: A length in metres, or a text such as "500m".
+Length: TypeAlias = float | str
 
 
 class ArrowStream(Protocol):
@@ -69,14 +72,14 @@ Table: TypeAlias = Union["pd.DataFrame", ArrowStream, LazyRows, "Sequence[Mappin
 LocationsLike: TypeAlias = Union[
     "ArrayLike", "Table", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"
 ]
-#: A public place: coordinates, a shapely Point, or a frame of one.
+#: A public place: coordinates, a text of latitude and longitude, a shapely Point, or a frame of one.
 PlaceLike: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]
 #: A public place, line or area.
 ShapeLike: TypeAlias = Union["PlaceLike", "shapely.Geometry"]
 #: A public region.
 Region: TypeAlias = Union["shapely.Polygon", "shapely.MultiPolygon"]
-#: Public regions: a frame of polygons, or a list of them.
-RegionsLike: TypeAlias = Union["geopandas.GeoDataFrame", "geopandas.GeoSeries", "Sequence[Region]"]
+#: Public regions: a frame of polygons, a list of them, the path of a file, or cells of H3 such as "h3:8".
+RegionsLike: TypeAlias = Union["geopandas.GeoDataFrame", "geopandas.GeoSeries", "Sequence[Region]", "Path"]
 #: The person of each point: the name of a column, or one label for each point.
 Labels: TypeAlias = Union["str", "Sequence[Any]", "NDArray[Any]", "pd.Series", "pd.Index", None]
 #: The public time of each point: the name of a column, one for each point of a row, or one time for each row.

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidParameter, Text
+from geoveil.typed_values import read_length
 
-__all__ = ["FARTHEST", "beta", "between", "count", "number", "place", "positive"]
+__all__ = ["FARTHEST", "beta", "between", "count", "length", "number", "place", "positive"]
 
 
 #: Largest absolute coordinate in metres: far beyond the Earth, and small enough that a double still resolves the
@@ -46,6 +47,18 @@ def between(argument: str, value: Any, low: float, high: float, *, remedy: Text)
 def positive(argument: str, value: Any, *, remedy: Text = "Give a number of metres.") -> float:
     """Return a positive, finite number."""
     return number(argument, value, above=0, remedy=remedy)
+
+
+def length(
+    argument: str,
+    value: Any,
+    *,
+    below: float = math.inf,
+    remedy: Text = "Give a number of metres, or a text such as '500m' or '1.5km'.",
+) -> float:
+    """Return a length in metres: a positive, finite number, or a text such as "500m"."""
+    metres = read_length(value) if isinstance(value, str) else value
+    return number(argument, value if metres is None else metres, above=0, below=below, remedy=remedy)
 
 
 def beta(value: Any) -> float:

@@ -205,7 +205,7 @@ def plan(
     options |= {
         name: given for name, given in (("k", k), ("locations", locations), ("extent", extent)) if given is not None
     }
-    extent = checks.positive("extent", EXTENT if extent is None else extent)
+    extent = checks.length("extent", EXTENT if extent is None else extent)
     make = _maker(question, n, dimension, method, options)
     stated = None if area is None else area_of(area)
 
@@ -222,7 +222,7 @@ def plan(
     elif any(budget is not None for budget in (hide, rho, epsilon)):
         raise InvalidParameter("error", error, "left out if a budget is given", "Give one of them.")
     else:
-        checks.positive("error", error)
+        error = checks.length("error", error)
         if notion not in ("CGP", "GP") and not isinstance(notion, Guarantee):
             raise InvalidParameter("notion", notion, "'CGP' or 'GP'", "CGP is the default.")
         unit = CGP(rho=1) if notion == "CGP" else GP(epsilon=1) if notion == "GP" else notion.with_budget(Decimal(1))

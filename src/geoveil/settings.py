@@ -6,19 +6,15 @@ other libraries use are all made from it.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from geoveil.typed_values import CHANCE, LENGTH, PLACE, SHARE, WHOLE, TypedValue
 
-__all__ = ["LEVELS", "MOTIONS", "READING", "SETTINGS", "Setting", "foreign_names_refused", "own_name"]
+__all__ = ["LEVELS", "MOTIONS", "READING", "SETTINGS", "Setting", "own_name"]
 
-P = ParamSpec("P")
-T = TypeVar("T")
 #: What a value is: a text, a number, a flag, one of several words, or something that people write with a unit.
 Kind: TypeAlias = type[str] | type[float] | type[bool] | tuple[str, ...] | TypedValue[object]
 
@@ -100,13 +96,14 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "single point. To protect less needs less noise. [default: all points of a person]",
             line=OnLine(metavar="LENGTH|point"),
             page=OnPage("what is protected"),
-            elsewhere=("unit", "privacy_unit"),
+            elsewhere=("unit", "privacy_unit", "protection"),
         ),
         Setting(
             "times",
             "The column of times for --protect, --thin and --smooth, if it is not recognised.",
             line=OnLine(("--time",), "COLUMN", multiple=True),
             page=OnPage("the column of times", "the choice “When?”"),
+            elsewhere=("time", "timestamp", "timestamps", "datetime", "time_column", "time_col"),
         ),
         Setting(
             "thin",
@@ -136,10 +133,17 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "right at most 75% of the time ...",
             LENGTH,
             page=OnPage("the hidden distance", "metres"),
+            elsewhere=("radius", "distance", "meters", "metres", "hidden"),
         ),
         Setting("chance", "... or at most this share of the time.", CHANCE),
         Setting("rho", "Concentrated geo-privacy, per square metre.", line=_NUMBER, page=OnPage("ρ")),
-        Setting("epsilon", "Geo-privacy (geo-indistinguishability), per metre.", line=_NUMBER, page=OnPage("ε")),
+        Setting(
+            "epsilon",
+            "Geo-privacy (geo-indistinguishability), per metre.",
+            line=_NUMBER,
+            page=OnPage("ε"),
+            elsewhere=("eps",),
+        ),
         Setting("notion", "The notion, unless --rho or --epsilon says it. [default: CGP]", ("CGP", "GP"), _OPTIONAL),
         Setting(
             "metric",
@@ -157,7 +161,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "system. 'geoveil areas NAME' shows the meaning of a name.",
             line=OnLine(metavar="AREA"),
             page=OnPage("the area", "the field of the area"),
-            elsewhere=("local",),
+            elsewhere=("local", "bbox"),
         ),
         Setting(
             "outside",
@@ -192,7 +196,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "The file's coordinate system, if it does not state one.",
             line=OnLine(metavar="CODE"),
             page=OnPage("the coordinate system", field="Coordinate system, such as 2056"),
-            elsewhere=("epsg", "srid"),
+            elsewhere=("epsg", "srid", "projection"),
         ),
         Setting(
             "lat",
@@ -200,14 +204,14 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "destination.",
             line=OnLine(("--lat", "--y"), "COLUMN", multiple=True),
             page=OnPage("the column of latitude", field="Column of latitude or northing"),
-            elsewhere=("latitude", "y"),
+            elsewhere=("latitude", "y", "lat_col", "lat_column"),
         ),
         Setting(
             "lon",
             "The column of longitude or easting, likewise.",
             line=OnLine(("--lon", "--x"), "COLUMN", multiple=True),
             page=OnPage("the column of longitude", field="Column of longitude or easting"),
-            elsewhere=("longitude", "lng", "x"),
+            elsewhere=("longitude", "lng", "x", "lon_col", "lon_column"),
         ),
         Setting(
             "geometry",
@@ -275,7 +279,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "person and share the budget.",
             line=_COLUMN,
             page=OnPage("the column of persons"),
-            elsewhere=("user", "user_id", "uid", "by", "persons", "groupby"),
+            elsewhere=("user", "user_id", "user_col", "uid", "id", "by", "persons", "groupby", "traj_id"),
         ),
         Setting(
             "pseudonyms",
@@ -291,7 +295,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "one of these reveals locations and is not named as well. May be repeated.",
             line=_COLUMNS,
             page=OnPage("the choice of columns to release unchanged", "“Columns that are released unchanged”"),
-            elsewhere=("columns", "usecols"),
+            elsewhere=("columns", "usecols", "keep_columns"),
         ),
         Setting(
             "motion",
@@ -316,12 +320,14 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
                 questions=("heatmap", "flows"),
                 fact=("Side of a cell", "{}"),
             ),
+            elsewhere=("cell_size", "cellsize", "grid", "grid_size", "resolution", "bin_size"),
         ),
         Setting(
             "regions",
-            "A file of public regions: polygons, in any format.",
+            "A file of public regions: polygons, in any format; or cells of H3, such as h3:8.",
             line=_FILE,
             page=OnPage("the file of regions", questions=("counts",), fact=("Regions", "{}")),
+            elsewhere=("zones", "districts", "polygons", "areas"),
         ),
         Setting(
             "name",
@@ -342,6 +348,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
                 questions=("heatmap", "counts"),
                 fact=("Slices of time", "{}", "one for the whole time"),
             ),
+            elsewhere=("freq", "interval", "slices"),
         ),
         Setting(
             "trip",
@@ -355,6 +362,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             ),
         ),
         Setting("cap", "Count visits, at most this many of each person, instead of persons.", float),
+        Setting("at_least", "Leave numbers below this one blank, such as 10; flows, out of the list.", WHOLE),
         Setting("bandwidth", "How far places are blurred. [default: from public numbers]", LENGTH),
         Setting(
             "at",
@@ -367,6 +375,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
                 questions=("nearest",),
                 fact=("Place", "{}"),
             ),
+            elsewhere=("place", "point", "location", "to_point"),
         ),
         Setting("radius", "The distance from the place, such as 500m.", LENGTH, page=OnPage("the radius of the area")),
         Setting(
@@ -398,6 +407,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "The output file; - is stdout.",
             line=OnLine(("-o", "--output"), "FILE"),
             page=OnPage("the released file"),
+            elsewhere=("output", "out", "path", "file", "filename", "outfile"),
         ),
         Setting("certificate", "The file of the certificate. [default: beside the output]", line=_FILE),
         Setting(
@@ -427,7 +437,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
         # Arguments of single commands and functions, whose help is with them.
         Setting("error", "The largest error, such as 500m: the plan finds the budget.", LENGTH),
         *map(Setting, ("beta", "n", "largest", "write_off", "witness", "reason", "before", "new")),
-        Setting("rng", elsewhere=("seed", "random_state")),
+        Setting("rng", elsewhere=("seed", "random_state", "random_seed")),
     ),
 }
 #: The settings by their names in Python.
@@ -441,40 +451,3 @@ _FOREIGN = {name: row.name for row in SETTINGS.values() for name in row.elsewher
 def own_name(foreign: str) -> str | None:
     """Return the name of a setting here, given its name in another library; None for other names."""
     return _FOREIGN.get(foreign)
-
-
-def foreign_names_refused(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that an argument named as in another library gives an error with the right name.
-
-    Examples
-    --------
-    >>> gv.Locations("trips.csv", sep=";")
-    Traceback (most recent call last):
-    TypeError: Locations() has no argument 'sep'. It is called 'delimiter': give delimiter=';'.
-    >>> gv.Locations("trips.csv", unit="day")
-    Traceback (most recent call last):
-    TypeError: Locations() has no argument 'unit'. It is called 'protect': give protect='1 day'.
-    """
-    names = {*inspect.signature(function).parameters}
-    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-
-    @functools.wraps(function)
-    def call(*args: P.args, **given: P.kwargs) -> T:
-        for name, value in given.items():
-            own = own_name(name)
-            if name not in names and own in names:
-                remedy = _with_value(str(own), value)
-                raise TypeError(f"{called}() has no argument {name!r}. It is called {own!r}: give {remedy}.")
-        return function(*args, **given)
-
-    return call
-
-
-def _with_value(own: str, value: object) -> str:
-    """Return an argument with a value that was given under another name, such that it is accepted."""
-    if own == "protect" and value in ("week", "day", "hour", "minute"):
-        return f"{own}='1 {value}'"
-    if own == "protect" and value != "point" and not str(value)[:1].isdigit():
-        # Other libraries protect a user, which is what happens here without this argument.
-        return f"{own}='1 day' or {own}='point', or leave it out to protect all points of a person"
-    return f"{own}={value!r}" if isinstance(value, str | int) else f"{own}=..."

@@ -391,3 +391,46 @@ def test_categories_of_polars_become_texts() -> None:
     released = ask("points", x, keep=["mode"], missing="drop").value
     assert released.schema["mode"] == pl.String
     assert released["mode"].to_list() == ["bike", "bike", "bus"]
+
+
+#: Columns in other units, by their names, and the factor of degrees to them; texts of angles have none.
+UNITS: dict[str, tuple[tuple[str, str], float | None]] = {
+    "ten-millionths": (("latitudeE7", "longitudeE7"), 1e7),
+    "semicircles": (("position_lat", "position_long"), 2**31 / 180),
+    "angles": (("lat", "lon"), None),
+}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "dicts"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_other_units(kind: str, unit: str, tmp_path: Path) -> None:
+    """Tables in memory know the units that files know: the same noise, in the units of the input, and maps of it."""
+    (lat, lon), factor = UNITS[unit]
+    if factor is None:
+        given: dict[str, list[Any]] = {lat: [f"{y}N" for y in LAT], lon: [f"{-x}W" for x in LON]}
+    else:
+        given = {lat: [round(y * factor) for y in LAT], lon: [round(x * factor) for x in LON]}
+    data = KINDS[kind][1]({"user": TRIPS["user"], **given})
+    released = [
+        gv.Locations(x, person="user", area=BAY, rng=np.random.default_rng(1)).points(rho=1e-4)
+        for x in (data, table("pandas"))
+    ]
+    found, plain = columns(released[0].value), released[1].value
+    for name, usual in ((lat, "lat"), (lon, "lon")):
+        values = np.asarray(found[name])
+        assert values.dtype == (float if factor is None else np.int64)
+        np.testing.assert_allclose(values / (factor or 1), plain[usual], atol=2e-7)
+    # Frames and files are in degrees.
+    frame = released[0].to_frame()
+    np.testing.assert_allclose(frame.geometry.x, plain.lon, atol=2e-7)
+    released[0].to_file(tmp_path / "released.gpkg")
+    np.testing.assert_allclose(gv.load(tmp_path / "released.gpkg").coords, released[1].coords, atol=0.03)
+
+
+def test_texts_that_are_no_angles() -> None:
+    """A text that is no angle is refused with its row; without a place, it is a row without a location."""
+    frame = pd.DataFrame({"lat": ["37.78N", "37.76N", "north"], "lon": ["122.41W", "122.45W", "122.43W"]})
+    with pytest.raises(InvalidData, match=r"x\['lat'\], row 2 = 'north': must be an angle"):
+        gv.Locations(frame, area=BAY)
+    frame.loc[2, "lat"] = None
+    assert gv.Locations(frame, area=BAY, missing="drop").points(rho=1e-4).n == 2

@@ -254,3 +254,43 @@ def test_hopeless_flows_are_refused_with_a_remedy_that_works(n: int, how: dict[s
     for name, number in re.findall(r"(rho|epsilon) at least (\S+)\.", words):
         how[name] = float(number)
     assert commuters(n, **how).floor > 0
+
+
+@SLICED
+@EVERY
+def test_numbers_below_a_limit_are_blank(name: str, every: Any, tmp_path: Path) -> None:
+    """They are blank in values and files, with the unprocessed numbers beside them, or not listed; the others stay."""
+    release = released(name, every=every)
+    before = release._numbers
+    least = float(np.median(before[before > 0]))
+    blank = release.at_least(least)
+    np.testing.assert_array_equal(blank._numbers, np.where(before < least, np.nan, before))
+    np.testing.assert_array_equal(np.isnan(blank.noisy), before < least)
+    assert blank.elsewhere == pytest.approx(release.total - before[before >= least].sum())
+    assert blank.guarantee == release.guarantee
+    assert f"numbers below {least:g} persons are left blank" in blank.certificate()["processed"]
+    frame, whole = blank.to_frame(), release.to_frame()
+    assert frame[frame.persons.notna()].persons.tolist() == whole[whole.persons >= least].persons.tolist()
+    assert name != "flows" or frame.persons.notna().all()
+    assert blank.to_file(tmp_path / "blank.geojson") is not None
+    read = geopandas.read_file(tmp_path / "blank.geojson")
+    assert read.persons.isna().sum() == read.noisy.isna().sum() == frame.persons.isna().sum()
+    assert gv.verify(tmp_path / "blank.geojson")
+    # Pages and figures draw it, and a later step keeps the blanks.
+    blank.report(tmp_path / "blank.html")
+    assert "NaN" not in (tmp_path / "blank.html").read_text()
+
+
+def test_all_flows_keep_their_limit() -> None:
+    """Flows below a limit are listed neither above noise nor among all."""
+    flows = released("flows").at_least(2)
+    assert flows.floor == released("flows").floor
+    assert flows.all_flows().to_frame().persons.min() >= 2
+    assert flows.all_flows().above_noise().to_frame().equals(flows.to_frame())
+
+
+@pytest.mark.parametrize("k", [0, -1, np.nan, "ten"])
+def test_limits_that_are_none(k: Any) -> None:
+    """A limit is a positive number."""
+    with pytest.raises(InvalidParameter, match="a number of persons, such as 10"):
+        released("heatmap").at_least(k)

@@ -177,7 +177,7 @@ class CrowdQuestion(ABC, Generic[Q]):
         if self.cap is not None:
             checks.positive("cap", self.cap, remedy="It is the largest number of visits of a person that count.")
         if self.bandwidth is not None:
-            checks.positive("bandwidth", self.bandwidth, remedy="It is a length in metres.")
+            object.__setattr__(self, "bandwidth", checks.length("bandwidth", self.bandwidth))
 
     def counted(self, metric: Metric) -> str:
         """Return what is counted: visits, or units such as persons or days of a person."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoveil import checks
 from geoveil._types import Labels, RegionsLike
 from geoveil.answering.crowd import CountsQuestion, FlowsQuestion, HeatMapQuestion, Shapes
 from geoveil.answering.crowd_sources import MemoryCrowd, check_trips
@@ -13,9 +15,11 @@ from geoveil.answering.intake import Intake, people_of
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.geo import Form, Plane
 from geoveil.geo.geometries import Index
+from geoveil.geo.region_files import region_series
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Metric
 from geoveil.release.as_layers import boxes_of
+from geoveil.typed_values import read_length
 
 if TYPE_CHECKING:
     import geopandas
@@ -34,13 +38,14 @@ def grid_of(grid: object, plane: Plane | None) -> tuple[Grid, Grid, bool]:
         The plane.
     """
     area, unit = (None, 1.0) if plane is None else (plane.area, plane.grid_system[1])
-    if isinstance(grid, int | float) and not isinstance(grid, bool):
+    if isinstance(grid, int | float | str) and not isinstance(grid, bool):
+        side = checks.length("cell", grid)
         if area is None:
             raise InvalidParameter(
                 "cell", grid, "a Grid, for metres without an area", "Use gv.Grid(bounds, cell=...)."
             )
         ends = [end / unit for end in (*area.low, *area.high)]
-        grid = Grid((ends[0], ends[1], ends[2], ends[3]), cell=float(grid))
+        grid = Grid((ends[0], ends[1], ends[2], ends[3]), cell=side / unit)
     if not isinstance(grid, Grid):
         raise InvalidParameter("cell", grid, "a Grid, or the side of a cell", "Use gv.Grid(bounds, cell=...).")
     metres = grid.scaled(unit)
@@ -68,7 +73,7 @@ def counts(regions: RegionsLike, plane: Plane | None, **how: Any) -> CountsQuest
 
 def flows(between: object, plane: Plane | None, **how: Any) -> FlowsQuestion:
     """Ask for flows between the cells of a grid, or between regions."""
-    if isinstance(between, Grid | int | float):
+    if isinstance(between, Grid | int | float) or (isinstance(between, str) and read_length(between) is not None):
         metres, shown, _ = grid_of(between, plane)
         return FlowsQuestion(grid=metres, places=_cells(shown, plane), **how)
     shapes, series = _regions("between", between, plane)
@@ -87,12 +92,14 @@ def _regions(name: str, regions: object, plane: Plane | None) -> tuple[Shapes, g
     import geopandas
     import shapely
 
+    if isinstance(regions, str | PathLike):
+        regions = region_series(regions, plane)
     if hasattr(regions, "geometry"):
         series = geopandas.GeoSeries(regions.geometry)
     elif isinstance(regions, list | tuple | np.ndarray) and len(regions):
         series = geopandas.GeoSeries([*regions], crs=None if plane is None else plane.crs)
     else:
-        raise InvalidParameter(name, type(regions).__name__, "a frame of polygons", "Use geopandas.read_file.")
+        raise InvalidParameter(name, type(regions).__name__, "a frame of polygons, or a file", "Give its path.")
     areal = np.isin(shapely.get_type_id(series.array), (3, 6))
     if not len(series) or not areal.all() or not series.is_valid.all():
         remedy = "Use regions.make_valid(), and leave out points and lines."

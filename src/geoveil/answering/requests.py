@@ -79,12 +79,14 @@ def nearest(data: Intake, p: PlaceLike, k: int, locations: float | None) -> Ques
 
 def first_within(data: Intake, p: PlaceLike, radius: float) -> Question:
     """Ask for the first point within a radius of a public place."""
-    return Question(FirstWithin, "best", {"p": data.form.public_place("p", p), "radius": radius})
+    return Question(
+        FirstWithin, "best", {"p": data.form.public_place("p", p), "radius": checks.length("radius", radius)}
+    )
 
 
 def hull(data: Intake, k: int | Literal["optimal"], extent: float) -> Question:
     """Ask for the convex hull, by its support function."""
-    return Question(best_hull, "best", {"k": k, "extent": extent})
+    return Question(best_hull, "best", {"k": k, "extent": checks.length("extent", extent)})
 
 
 def distance(data: Intake, p: ShapeLike, fn_error: float | None, method: str) -> Question:

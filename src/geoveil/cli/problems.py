@@ -6,6 +6,7 @@ import click
 
 from geoveil.cli.option_names import OPTIONS
 from geoveil.errors import BudgetExceeded, GeoveilError, InvalidCoordinateSystem, InvalidData, LedgerError
+from geoveil.other_names import AMOUNTS, own_question
 from geoveil.settings import SETTINGS, own_name
 
 __all__ = ["CODES", "code_of", "message_of", "usage"]
@@ -37,7 +38,7 @@ def code_of(problem: BaseException) -> int:
 
 def usage(problem: click.ClickException) -> str:
     """Return the error in a command line, and the command that shows its help."""
-    said = _own_option(problem) or problem.format_message()
+    said = _own_name(problem) or problem.format_message()
     if not isinstance(problem, click.UsageError):
         # It may begin with the name of a file.
         return said
@@ -47,11 +48,16 @@ def usage(problem: click.ClickException) -> str:
     return f"{said} See '{where} --help'."
 
 
-def _own_option(problem: click.ClickException) -> str:
-    """Return an error that names the right option for one typed by its name in another library; else ""."""
+def _own_name(problem: click.ClickException) -> str:
+    """Return an error that names the right command or option for one typed by its name in another library; else ""."""
+    if question := own_question(getattr(problem, "command_name", None) or ""):
+        return f"{problem.format_message().rstrip('.')}. Use 'geoveil {question}'"
     if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
         return ""
-    name = own_name(problem.option_name.lstrip("-").replace("-", "_"))
+    foreign = problem.option_name.lstrip("-").replace("-", "_")
+    if foreign in AMOUNTS:
+        return f"No such option {problem.option_name!r}. Give one of --hide (such as 200m), --rho and --epsilon"
+    name = own_name(foreign)
     if name is None or not any(SETTINGS[name].option in param.opts for param in problem.ctx.command.params):
         return ""
     return f"No such option {problem.option_name!r}. It is called {SETTINGS[name].option}"

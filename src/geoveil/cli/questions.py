@@ -58,7 +58,7 @@ _BUDGET = ("privacy", "hide", "chance", "rho", "epsilon", "notion", "metric")
 DATA = ("protect", "times", "thin", "area", "outside", "format", "missing", "where", *READING)
 _ACCOUNT = ("ledger", "subject", "short")
 _FILE = ("target", "certificate", "sign")
-_CROWD = ("every", "cap", "bandwidth")
+_CROWD = ("every", "cap", "bandwidth", "at_least")
 #: The options for showing an answer, and one about a crowd, whose error is not foreseen.
 _ANSWERED = (*DRAWING, "with_truth", "dry_run", *PRINTING)
 _DRAWN = (*DRAWING, "with_truth", *PRINTING)
@@ -588,7 +588,8 @@ def _ask_crowd(asking: FileQuestion, show: Callable[[CrowdRelease], None]) -> No
     def shown(done: ShownAnswer) -> None:
         release = cast("CrowdRelease", done.releases[0])
         if done.output.json:
-            numbers = release.to_frame().drop(columns="geometry", errors="ignore").to_dict("records")
+            frame = release.to_frame().drop(columns="geometry", errors="ignore").astype(object)
+            numbers = frame.where(frame.notna(), None).to_dict("records")
             terminal.json({"answer": numbers, "certificate": release.certificate()})
             return
         describe(release, more=[("total", f"{release.total:.6g} {release.counted}"), *done.lines])
@@ -601,8 +602,9 @@ def _show_top(release: CrowdRelease, *columns: str, frame: Frame | None = None) 
     """Show the largest numbers of the release, or of its frame with more columns."""
     names = [*(["slice"] if release.slices else []), *columns]
     frame = (release.to_frame() if frame is None else frame).sort_values(release.counted, ascending=False)
+    shown = frame[frame[release.counted].notna()]
     rows = [
         [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in (line[name] for name in names)]
-        for line in frame.head(_TOP).to_dict("records")
+        for line in shown.head(_TOP).to_dict("records")
     ]
     terminal.answer(terminal.table(names, rows, total=len(frame)))

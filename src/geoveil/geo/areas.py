@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil import checks
-from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message
+from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Mention, Message
 from geoveil.geo.coordinate_systems import MERCATOR, horizontal, is_mercator, registered
 from geoveil.geo.distortion import measure_distortion
 from geoveil.geo.gazetteer import (
@@ -27,6 +28,7 @@ from geoveil.geo.gazetteer import (
 )
 from geoveil.geo.geometries import Floats
 from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
+from geoveil.other_names import foreign_names_refused
 from geoveil.typed_values import read_area
 
 if TYPE_CHECKING:
@@ -250,15 +252,16 @@ class Area:
         return low - margin, high + margin
 
 
-def local(*, lat: float, lon: float, radius: float) -> Area:
+@foreign_names_refused
+def local(*, lat: float, lon: float, radius: float | str) -> Area:
     """Return a disc in the tangent plane of the Earth at a public place, which never stretches distances.
 
     Parameters
     ----------
     lat, lon : float
         The centre of the disc, in degrees of WGS 84.
-    radius : float
-        The radius of the disc, in metres; at most 3000 km. All data must be inside.
+    radius : float or str
+        The radius of the disc, in metres or as a text such as "50km"; at most 3000 km. All data must be inside.
 
     Returns
     -------
@@ -273,7 +276,7 @@ def local(*, lat: float, lon: float, radius: float) -> Area:
     remedy = Message("Give a place in degrees, {public}.", public=PUBLIC)
     lat = checks.between("lat", lat, -90, 90, remedy=remedy)
     lon = checks.between("lon", lon, -180, 180, remedy=remedy)
-    radius = checks.positive("radius", radius)
+    radius = checks.length("radius", radius)
     if radius > _WIDEST:
         raise InvalidParameter(
             "radius",
@@ -363,6 +366,9 @@ def area_of(given: object) -> Area:
     """
     if isinstance(given, Area):
         return given
+    if isinstance(given, tuple | list) and (text := _as_text(given)) is not None:
+        remedy = Message("Give {area}.", area=Mention("area", f'"{text}"'))
+        raise InvalidCoordinateSystem("area", given, "a text of latitude, longitude and radius", remedy)
     if isinstance(given, str) and (disc := read_area(given)) is not None:
         lat, lon, radius = disc
         try:
@@ -440,7 +446,16 @@ def _similar(given: object) -> str:
 
 def _region(name: str) -> Area:
     """Return a disc around the bounds of a region of PROJ's database, given by its name there."""
-    title, (west, south, east, north) = regions()[folded(name)]
+    title, box = regions()[folded(name)]
+    place, radius = _disc_around(*box)
+    if radius > _WIDEST:
+        remedy = Message("Use {area:gv.local} around the part of it that matters.")
+        raise InvalidCoordinateSystem("area", title, _NARROW, remedy)
+    return replace(local(lat=place.lat, lon=place.lon, radius=radius), name=title)
+
+
+def _disc_around(west: float, south: float, east: float, north: float) -> tuple[Tangent, float]:
+    """Return the middle of a box in degrees, and a radius in metres that covers it; infinite for half of the Earth."""
     east += 360 if east < west else 0
     place = Tangent(round((south + north) / 2, 3), round(((west + east) / 2 + 180) % 360 - 180, 3))
     edges = np.linspace(0, 1, 101)
@@ -449,7 +464,18 @@ def _region(name: str) -> Area:
     away = np.hypot(*place.forward(np.column_stack([rim, up]), REACH).values.T)
     # Between two sampled points, the edge of the region is less than a kilometre farther away.
     radius = math.ceil(min(float(np.max(away)), 1e9) / 1000 + 1) * 1000.0
-    if radius > _WIDEST or east - west >= 180:
-        remedy = Message("Use {area:gv.local} around the part of it that matters.")
-        raise InvalidCoordinateSystem("area", title, _NARROW, remedy)
-    return replace(local(lat=place.lat, lon=place.lon, radius=radius), name=title)
+    return place, math.inf if east - west >= 180 else radius
+
+
+def _as_text(given: Sequence[float]) -> str | None:
+    """Return numbers as the text of an area: latitude, longitude and radius, or a box of west, south, east, north."""
+    numbers = all(isinstance(part, int | float) and math.isfinite(part) for part in given)
+    if numbers and len(given) == 3 and read_area(text := "{:.10g},{:.10g},{:.10g}m".format(*given)):
+        return text
+    if not numbers or len(given) != 4:
+        return None
+    west, south, east, north = given
+    if not (-180 <= west <= 180 and -90 <= south < north <= 90 and -180 <= east <= 180 and west != east):
+        return None
+    place, radius = _disc_around(*given)
+    return f"{place.lat:g},{place.lon:g},{radius / 1000:g}km" if radius <= _WIDEST else None

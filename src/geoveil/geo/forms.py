@@ -24,6 +24,7 @@ from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_locations import Pairs
 from geoveil.geo.row_selection import NONE, RowCounts, Selection
 from geoveil.noise import Ball, Reals, as_reals
+from geoveil.typed_values import read_place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,7 +253,10 @@ class Form(ABC):
             given = np.array(place, dtype=float)
         except (TypeError, ValueError):
             raise InvalidData(
-                argument, place, "a shapely Point, coordinates, or a GeoSeries of one Point", "Give (x, y)."
+                argument,
+                place,
+                "a shapely Point, coordinates, or a GeoSeries of one Point",
+                "Give (x, y), or a text of latitude and longitude such as '37.77, -122.42'.",
             ) from None
         return given if self.plane is None or given.shape != (2,) else self.plane.place(argument, given)
 
@@ -268,7 +272,14 @@ class Form(ABC):
         return geometry if self.plane is None else self.plane.near_shape("p", geometry)
 
     def _own(self, argument: str, place: Any) -> ShapeLike:
-        """Return the geometry of a frame of one row, in the input's system; return anything else unchanged."""
+        """Return the place of a frame of one row or of a text, in the input's system; return anything else unchanged.
+
+        A text is a latitude and a longitude, such as "37.77, -122.42".
+        """
+        if isinstance(place, str) and (found := read_place(place)) is not None:
+            import geopandas
+
+            place = geopandas.GeoSeries.from_xy([found[1]], [found[0]], crs=4326)
         if not hasattr(place, "to_crs"):
             return place
         if len(place) != 1:

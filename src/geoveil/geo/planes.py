@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter, Message, Text
+from geoveil.errors import InvalidCoordinateSystem, InvalidData, InvalidParameter, Mention, Message, Text
 from geoveil.geo.accuracy import measure_rounding
 from geoveil.geo.areas import PUBLIC, Area, AreaLike, area_of, local_of
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, MERCATOR, horizontal, is_mercator, offline, registered
@@ -34,6 +35,8 @@ _AROUND = 1.05
 _SLACK = {"refuse": 1.0, "drop": 1 + 1e-9}
 #: Largest distance from the point of contact, in metres, for the inverse projection to systems other than degrees.
 _FARTHEST = 2.5e6
+
+_SWAPPED = "Longitude and latitude seem to be swapped."
 
 
 def plane_of(own: pyproj.CRS | None, area: AreaLike, *, released: bool = True, stated_by: str = "x.crs") -> Plane:
@@ -330,6 +333,9 @@ class Plane:
 
     def place(self, argument: str, coords: Floats) -> Floats:
         """Project a public place to metres of the plane; refuse a place far from the area."""
+        lon, lat = coords
+        if self._degrees and abs(lon) <= 90 < abs(lat) <= 180:
+            raise self._far(argument, coords.tolist(), swapped=True)
         self._check_public(argument, coords[None])
         flat = self.into(coords[None])
         if self.area.outside(flat, times=NEAR).any():
@@ -337,10 +343,12 @@ class Plane:
             raise self._far(argument, coords.tolist(), swapped=swapped)
         return np.asarray(flat[0])
 
-    def _far(self, argument: str, given: object, *, swapped: bool = False) -> InvalidParameter:
+    def _far(self, argument: str, given: Sequence[float], *, swapped: bool = False) -> InvalidParameter:
         """Return the error of a public place far from the area."""
-        remedy: Text = "Longitude and latitude seem to be swapped."
-        if not swapped:
+        if swapped:
+            text = Mention(argument, '"{:.10g}, {:.10g}"'.format(*given))
+            remedy = Message("{swapped} A text has the latitude first: {text}.", swapped=_SWAPPED, text=text)
+        else:
             remedy = Message("Check its signs, or state a larger area with {area}, {public}.", public=PUBLIC)
         return InvalidParameter(argument, given, f"inside the area, {self.area.name}, or near it", remedy)
 
@@ -508,7 +516,7 @@ def _no_degrees(coords: Floats, remedy: Text) -> tuple[int, str, Text] | None:
     first = int(sound.argmin())
     lon, lat = coords.T
     swapped = abs(lon[first]) <= 90 < abs(lat[first]) <= 180
-    remedy = "Longitude and latitude seem to be swapped." if swapped else remedy
+    remedy = _SWAPPED if swapped else remedy
     return first, "a longitude of -180 to 360 degrees and a latitude of at most 90", remedy
 
 

@@ -89,9 +89,7 @@ class Recognised:
         return tuple(zip(lon, lat, strict=True))
 
 
-def recognise(
-    sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] | None = None, *, units: bool = False
-) -> Recognised:
+def recognise(sample: Mapping[Any, Sequence[object]], types: Mapping[Any, Any] | None = None) -> Recognised:
     """Recognise the columns of a table.
 
     Parameters
@@ -100,8 +98,6 @@ def recognise(
         The first values of each column, by name; about `SAMPLE` of them.
     types : mapping, optional
         The types of columns, as pandas, polars or pyarrow write them: "datetime64[ns]", "timestamp[us, tz=UTC]".
-    units : bool
-        Whether coordinates may be in other units than degrees and metres, or texts such as "52.52N"; see `unit_of`.
 
     Examples
     --------
@@ -117,7 +113,7 @@ def recognise(
     types = types or {}
     values = {name: [value for value in found[:SAMPLE] if not is_missing(value)] for name, found in sample.items()}
     geometries = {name: code for name, found in values.items() if (code := encoding_of(name, found)) is not None}
-    degrees, metres = _pairs([name for name in sample if name not in geometries], values, units)
+    degrees, metres = _pairs([name for name in sample if name not in geometries], values)
     pairs = _chosen(degrees)
     geometry = None if pairs or degrees else _main_geometry(geometries)
     if not pairs and not degrees and geometry is None and not geometries:
@@ -232,16 +228,16 @@ def _axis(name: object) -> tuple[str, bool, int, Rest] | None:
 
 
 def _pairs(
-    names: Sequence[object], values: Mapping[Any, Sequence[object]], units: bool
+    names: Sequence[object], values: Mapping[Any, Sequence[object]]
 ) -> tuple[dict[Rest, Pair], dict[Rest, Pair]]:
     """Return the pairs of columns that may be coordinates, by their other words: degrees, and unknown systems."""
     found: dict[bool, dict[Rest, dict[str, tuple[int, Any]]]] = {True: {}, False: {}}
     for name in names:
-        said = _axis(_FRACTION.sub("", str(name)) if units else name)
-        if said is None or not (_are_numbers(values[name]) or (units and _are_angles(values[name]))):
+        said = _axis(_FRACTION.sub("", str(name)))
+        if said is None or not (_are_numbers(values[name]) or _are_angles(values[name])):
             continue
         axis, degrees, rank, rest = said
-        if units and _FRACTION.search(str(name)) and unit_of(name, values[name]) == 1:
+        if _FRACTION.search(str(name)) and unit_of(name, values[name]) == 1:
             continue
         best = found[degrees].setdefault(rest, {})
         if axis not in best or rank < best[axis][0]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Required, Self, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil._types import Columns, Labels, LocationsLike, Missing, Outside, Times
 from geoveil.errors import InvalidData, InvalidParameter
@@ -270,7 +271,7 @@ class TableForm(RowForm):
     has_columns = True
 
     def __init__(self, locations: CoordinateRows, plane: Plane | None, **how: Unpack[RowChoice]) -> None:
-        self.pairs = locations.pairs
+        self.pairs, self._units = locations.pairs, locations.units
         super().__init__(locations, plane, **how)
 
     def _own_places(self) -> Floats:
@@ -284,11 +285,16 @@ class TableForm(RowForm):
         return built.reset_index(drop=True) if hasattr(built, "reset_index") else built
 
     def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> LocationsLike:
-        """Return a new table of released coordinates and of copies of the columns that are released unchanged."""
+        """Return a new table of released coordinates and of copies of the columns that are released unchanged.
+
+        Coordinates have the units of the input; texts of angles become numbers of degrees.
+        """
         places = self.out(coords).reshape(-1, len(self.pairs), 2)
-        released: dict[Any, Floats] = {}
-        for at, (x, y) in enumerate(self.pairs):
-            released |= {x: places[:, at, 0].copy(), y: places[:, at, 1].copy()}
+        released: dict[Any, NDArray[Any]] = {}
+        for at, pair in enumerate(self.pairs):
+            for axis, name in enumerate(pair):
+                part, unit = places[:, at, axis], self._units[name] or 1.0
+                released[name] = part.copy() if unit == 1 else np.rint(part / unit).astype(np.int64)
         wanted = set(kept)
         names = [name for name in self._table.names if name in released or name in wanted]
         return self._table.built({name: released.get(name) for name in names})

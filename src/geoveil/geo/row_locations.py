@@ -77,13 +77,19 @@ class CoordinateRows(RowLocations):
     table : Table
         The table.
     pairs : tuple of pairs of names
-        The columns of longitude and latitude, or of x and y.
+        The columns of longitude and latitude, or of x and y; in other units than degrees and metres, or texts of
+        angles, where `geo.recognition.unit_of` says so.
     """
 
     def __init__(self, table: Table, pairs: Pairs) -> None:
         self.table, self.pairs = table, pairs
         self.places = frozenset(name for pair in pairs for name in pair)
-        self._coords = np.stack([np.column_stack([table.numbers(x), table.numbers(y)]) for x, y in pairs], axis=1)
+        self.units = {name: table.unit(name) for name in self.places}
+        self._coords = np.stack([np.column_stack([self._degrees(x), self._degrees(y)]) for x, y in pairs], axis=1)
+
+    def _degrees(self, name: Hashable) -> Floats:
+        unit = self.units[name]
+        return self.table.angles(name) if unit is None else self.table.numbers(name) * unit
 
     def present(self) -> NDArray[np.bool_]:
         return np.asarray(~np.isnan(self._coords).any(axis=(1, 2)))

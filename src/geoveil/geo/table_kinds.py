@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from geoveil.errors import InvalidData
+from geoveil.errors import InvalidData, Message
 from geoveil.geo.columns import ROW
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.plain_values import (
@@ -27,7 +27,7 @@ from geoveil.geo.plain_values import (
     shows_places,
     without_views,
 )
-from geoveil.geo.recognition import SAMPLE, Recognised, recognise
+from geoveil.geo.recognition import SAMPLE, Recognised, degrees_of, is_missing, recognise, unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +113,25 @@ class Table(ABC):
             raise InvalidData(f"x[{name!r}]", self.dtype(name), "a column of numbers", remedy)
         # A copy, since the caller may change the table later.
         return np.array(array.cast(pa.float64(), safe=False).to_numpy())
+
+    def unit(self, name: Hashable) -> float | None:
+        """Return the unit of a column of coordinates in degrees, or None for texts of angles; see `unit_of`."""
+        return unit_of(name, [value for value in self.first(name) if not is_missing(value)])
+
+    def angles(self, name: Hashable) -> Floats:
+        """Return the degrees of a column of texts such as 52.52N, NaN where one is missing."""
+        found = np.full(len(self), np.nan)
+        for row, text in enumerate(self.arrow(name).to_pylist()):
+            if is_missing(text):
+                continue
+            degrees = degrees_of(str(text))
+            if degrees is None:
+                remedy = Message("Correct it, or leave it empty and give {missing:drop}.")
+                raise InvalidData(
+                    f"x[{name!r}], row {row}", text, "an angle such as 52.52N, as in the first rows", remedy
+                )
+            found[row] = degrees
+        return found
 
     def check_names(self) -> None:
         """Refuse columns of one name."""

@@ -19,6 +19,7 @@ from geoveil._types import (
     Function,
     Hide,
     Labels,
+    Length,
     LocationsLike,
     Method,
     Missing,
@@ -50,11 +51,11 @@ from geoveil.geo import AreaLike
 from geoveil.geo.columns import ROW
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
+from geoveil.other_names import guesses_answered
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Metric, promise, protected_metric
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
-from geoveil.settings import foreign_names_refused
 from geoveil.wording import protected
 from geoveil.zones import MARGIN, Hiding, PlacesLike, Rules, places_of
 
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 __all__ = ["Locations"]
 
 
+@guesses_answered
 class Locations(Card):
     """Locations of people, and the questions that can be asked about them.
 
@@ -166,7 +168,6 @@ class Locations(Card):
     """
 
     @steady()
-    @foreign_names_refused
     def __init__(
         self,
         source: LocationsLike | PathLike,
@@ -208,7 +209,6 @@ class Locations(Card):
     # What follows are the questions: each is declared here and nowhere else.
 
     @steady()
-    @foreign_names_refused
     def points(
         self,
         *,
@@ -287,8 +287,9 @@ class Locations(Card):
 
         Parameters
         ----------
-        p : array or shapely Point
-            The place, in the coordinate system of the data; or a GeoSeries of one Point in any system.
+        p : array, str or shapely Point
+            The place, in the coordinate system of the data; or a GeoSeries of one Point in any system, or a text of
+            latitude and longitude such as "37.77, -122.42".
         k : int
             The number of neighbours.
         hide, rho, epsilon, to, key : optional
@@ -321,7 +322,7 @@ class Locations(Card):
     def first_within(
         self,
         p: PlaceLike,
-        radius: float,
+        radius: Length,
         *,
         hide: Hide = None,
         rho: Rho = None,
@@ -337,8 +338,8 @@ class Locations(Card):
         ----------
         p : array or shapely Point
             The place, as for `nearest`.
-        radius : float
-            The radius in metres.
+        radius : float or str
+            The radius in metres, or as a text such as "500m".
         hide, rho, epsilon, label, together, to, key : optional
             As for `nearest`.
 
@@ -409,7 +410,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         k: int | Literal["optimal"] = "optimal",
-        extent: float = EXTENT,
+        extent: Length = EXTENT,
         together: bool = False,
         to: PathLike | None = None,
         key: str | None = None,
@@ -721,13 +722,13 @@ class Locations(Card):
     @steady()
     def heatmap(
         self,
-        cell: Grid | float,
+        cell: Grid | Length,
         *,
         hide: Hide = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
         cap: float | None = None,
-        bandwidth: float | None = None,
+        bandwidth: Length | None = None,
         every: Every = None,
         to: PathLike | None = None,
         method: Method = "best",
@@ -740,9 +741,10 @@ class Locations(Card):
 
         Parameters
         ----------
-        cell : float or Grid
-            The side of a cell in metres, for a grid of the whole area; or the cells, chosen from public knowledge, in
-            the coordinate system of the data if that is a plane, else in metres of the area's plane.
+        cell : float, str or Grid
+            The side of a cell in metres or as a text such as "1km", for a grid of the whole area; or the cells, chosen
+            from public knowledge, in the coordinate system of the data if that is a plane, else in metres of the
+            area's plane.
         hide, rho, epsilon, to, method, key : optional
             As for `points`.
         cap : float, optional
@@ -795,7 +797,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         cap: float | None = None,
-        bandwidth: float | None = None,
+        bandwidth: Length | None = None,
         every: Every = None,
         to: PathLike | None = None,
         method: Method = "best",
@@ -805,8 +807,10 @@ class Locations(Card):
 
         Parameters
         ----------
-        regions : GeoDataFrame, GeoSeries or list of polygons
-            The regions, which are public. They may overlap, which needs more noise.
+        regions : GeoDataFrame, GeoSeries, list of polygons, path or str
+            The regions, which are public. They may overlap, which needs more noise. A path is that of a file of
+            polygons; their names are a column `name`, if it has a different one for each. "h3:8" is the cells of H3
+            of this resolution in the area.
         hide, rho, epsilon, cap, every, to, method, key : optional
             As for `heatmap`.
         bandwidth : float, optional
@@ -835,14 +839,14 @@ class Locations(Card):
     @steady()
     def flows(
         self,
-        between: Grid | float | RegionsLike,
+        between: Grid | Length | RegionsLike,
         *,
         hide: Hide = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
         trip: Labels | Locations = None,
         cap: float | None = None,
-        bandwidth: float | None = None,
+        bandwidth: Length | None = None,
         every: Every = None,
         to: PathLike | None = None,
         key: str | None = None,
@@ -854,7 +858,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        between : float, Grid, GeoDataFrame, GeoSeries or list of polygons
+        between : float, str, Grid, GeoDataFrame, GeoSeries, list of polygons or path
             The cells between which trips are counted, as for `heatmap`; or public regions, as for `counts`.
         hide, rho, epsilon, cap, every, to, key : optional
             As for `heatmap`.

@@ -374,7 +374,7 @@ class CGP(Guarantee):
 
     @classmethod
     def hiding(
-        cls, *, distance: float, chance: float = 0.75, gaussian: bool = False, metric: str | Metric = dist_inf
+        cls, distance: float | str, *, chance: float = 0.75, gaussian: bool = False, metric: str | Metric = dist_inf
     ) -> CGP:
         """Return the budget that limits an attacker's chance of telling two locations apart.
 
@@ -570,7 +570,7 @@ class GP(Guarantee):
         return cls(epsilon=epsilon, metric=guarantee.metric)
 
     @classmethod
-    def hiding(cls, *, distance: float, chance: float = 0.75, metric: str | Metric = dist_inf) -> GP:
+    def hiding(cls, distance: float | str, *, chance: float = 0.75, metric: str | Metric = dist_inf) -> GP:
         """Return the budget that limits an attacker's chance of telling two locations apart; see `CGP.hiding`.
 
         Examples

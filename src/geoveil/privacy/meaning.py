@@ -26,9 +26,7 @@ __all__ = [
 
 def check_distance(distance: Any) -> float:
     """Return a distance in metres, or raise InvalidParameter unless it is positive and finite."""
-    return checks.number(
-        "distance", distance, above=0, below=1e12, remedy=Message("Try {distance:200}: it is in metres.")
-    )
+    return checks.length("distance", distance, below=1e12, remedy=Message("Try {distance:200}: it is in metres."))
 
 
 def check_chance(chance: Any) -> float:

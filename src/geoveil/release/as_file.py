@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def write_raster(heat: CrowdHeatMap, path: Path) -> None:
     cell = heat.grid.cell
     bands = np.reshape(heat.value, (-1, rows, columns))
     place = rasterio.transform.from_origin(west, south + rows * cell, cell, cell)
-    shape = {"height": rows, "width": columns, "count": len(bands), "dtype": "float64"}
+    shape = {"height": rows, "width": columns, "count": len(bands), "dtype": "float64", "nodata": math.nan}
     with rasterio.open(path, "w", driver="GTiff", crs=heat.crs.to_wkt(), transform=place, **shape) as file:
         # Rasters have their first row in the north.
         file.write(bands[:, ::-1])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil import checks
 from geoveil._types import CrsLike
@@ -76,8 +77,8 @@ class CrowdRelease(Release):
 
     @property
     def elsewhere(self) -> float:
-        """The part of the total that is not in the value: persons or visits outside of the map or the regions."""
-        left = self.total - float(np.sum(self._numbers))
+        """The part of the total that is not in the value: outside of the map or the regions, or in blank numbers."""
+        left = self.total - float(np.nansum(self._numbers))
         # The numbers add up to the total but for rounding.
         return left if left > 1e-9 * self.total else 0.0
 
@@ -127,7 +128,38 @@ class CrowdRelease(Release):
 
     def _together(self) -> Floats:
         """Return the processed numbers, summed over all slices."""
-        return np.asarray(self._numbers.sum(axis=0) if self.slices else self._numbers)
+        numbers = np.nan_to_num(self._numbers)
+        return np.asarray(numbers.sum(axis=0) if self.slices else numbers)
+
+    def at_least(self, k: float) -> Self:
+        """Return the same release without its numbers below k, as rules against small numbers ask for; this is free.
+
+        They are NaN in the value, empty in tables, and not drawn; so are the unprocessed numbers beside them. Flows
+        below k are not listed. The guarantee protects people, and stays as it is: a number of at least k may still
+        have noise for the most part.
+
+        Parameters
+        ----------
+        k : number
+            The smallest number that is shown.
+
+        Examples
+        --------
+        >>> homes = np.random.default_rng(1).normal(0, 800, size=(500, 2))
+        >>> grid = gv.Grid((-2000, -2000, 2000, 2000), cell=1000)
+        >>> heat = gv.Locations(homes, person=np.arange(500)).heatmap(grid, rho=5e-5).at_least(10)
+        >>> bool(np.isnan(heat.value).any()), bool(np.nanmin(heat.value) >= 10)
+        (True, True)
+        """
+        k = checks.positive("k", k, remedy=f"It is a number of {self.counted}, such as 10.")
+        step = f"numbers below {k:g} {self.counted} are left blank"
+        steps = replace(self.processing, steps=(*self.processing.steps, step))
+        return self._blanked(self._numbers < k, processing=steps)
+
+    def _blanked(self, small: NDArray[np.bool_], **changes: Any) -> Self:
+        """Return the release with changes, and NaN in place of numbers."""
+        value, noisy = (np.where(small, np.nan, numbers) for numbers in (self._numbers, self.noisy))
+        return replace(self, value=value, noisy=noisy, **changes)
 
     def _noise_together(self) -> float:
         """Return the 95% bound on the noise of every number of all slices together, which are uncorrelated."""
@@ -235,10 +267,18 @@ class CrowdCounts(CrowdRelease):
     def _numbers(self) -> Floats:
         return self.numbers
 
+    def _blanked(self, small: NDArray[np.bool_], **changes: Any) -> Self:
+        columns = {self.counted: self.numbers, "error": self.errors, "noisy": self.noisy}
+        blank = {name: np.where(small, np.nan, numbers) for name, numbers in columns.items()}
+        frame = self.value.assign(**{name: numbers.ravel() for name, numbers in blank.items()})
+        numbers, errors, noisy = blank.values()
+        return replace(self, value=frame, numbers=numbers, errors=errors, noisy=noisy, **changes)
+
     def _noise_together(self) -> float:
         """Return the stated error of a typical region, of all slices together."""
-        errors = np.sqrt(np.square(self.errors).sum(axis=0)) if self.slices else self.errors
-        return float(np.median(errors))
+        errors = np.sqrt(np.nansum(np.square(self.errors), axis=0)) if self.slices else self.errors
+        # All may be blank.
+        return float(np.nanmedian(errors)) if np.isfinite(errors).any() else 0.0
 
     def _rows(self, crs: CrsLike) -> Frame:
         frame = self.value.reset_index()
@@ -333,6 +373,11 @@ class CrowdFlows(CrowdRelease):
             return self
         return replace(self, floor=None, processing=self._with_steps(*self.processing.steps[:-1]))
 
+    def at_least(self, k: float) -> CrowdFlows:
+        # The floor is the last step, so that `all_flows` can take it away.
+        blank = super(CrowdFlows, self.all_flows()).at_least(k)
+        return blank if self.floor is None else blank.above_noise()
+
     def _with_steps(self, *steps: str) -> Processing:
         return replace(self.processing, steps=steps)
 
@@ -395,7 +440,8 @@ class CrowdFlows(CrowdRelease):
     def _above(self) -> tuple[Floats, float]:
         """Return the flows of all slices together that are above noise, between different places, and the floor."""
         numbers, many = self._together(), max(len(self.slices), 1)
-        raw = np.asarray(self.noisy.sum(axis=0) if self.slices else self.noisy)
+        noisy = np.nan_to_num(self.noisy)
+        raw = np.asarray(noisy.sum(axis=0) if self.slices else noisy)
         floor = self.error(min(2 / raw.size, 0.5), each=True) * math.sqrt(many)
         drawn = (numbers > floor) & (raw > floor) & ~np.eye(len(numbers), dtype=bool)
         return np.where(drawn, numbers, 0.0), floor

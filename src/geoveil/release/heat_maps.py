@@ -173,8 +173,8 @@ def _grid(given: object, noisy: Sequence[NoisyPoints], unit: float) -> Grid:
     if isinstance(given, Grid):
         return given
     box, cell = None, None
-    if isinstance(given, Real) and not isinstance(given, bool):
-        cell = checks.positive("grid", given, remedy="Give the side of a cell, for example 500.0.")
+    if isinstance(given, Real | str) and not isinstance(given, bool):
+        cell = checks.length("grid", given) / (unit if isinstance(given, str) else 1.0)
     elif isinstance(given, (tuple, list, np.ndarray)):
         # `Grid` refuses numbers that are not a box.
         box = Grid(given, 1e300).bounds  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from geoveil.geo.forms import Floats, Form
 from geoveil.geo.point_times import point_seconds, point_times
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
+from geoveil.other_names import guesses_answered
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
@@ -41,6 +42,7 @@ _ROUNDING = 1 + 1e-9
 _MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
 
 
+@guesses_answered
 class Release(Shown):
     """A private answer, with its guarantee and its error bounds. It never holds the input.
 

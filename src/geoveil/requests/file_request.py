@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from geoveil import Ledger, Locations, Release, SigningKey
+    from geoveil import CrowdRelease, Ledger, Locations, Release, SigningKey
     from geoveil._types import Method, Missing, Outside, Progress
     from geoveil.answering.counted_rows import CountedRows
     from geoveil.answering.preparation import Concern
@@ -151,6 +151,7 @@ class QuestionOptions:
     every: str | None = None
     cap: float | None = None
     bandwidth: float | None = None
+    at_least: int | None = None
     together: bool = False
 
 
@@ -230,20 +231,14 @@ class FileRequest:
         return smoothing_times(self.file, as_tuple(self.settings.times))
 
     @cached_property
-    def regions(self) -> geopandas.GeoSeries:
-        """The public regions, by their names."""
-        from geoveil.geo.region_files import read_regions
+    def regions(self) -> geopandas.GeoSeries | str:
+        """The public regions, by their names; a text for cells of H3."""
+        from geoveil.geo.region_files import is_h3, named_regions
 
         path, name = self.options.regions, self.options.name
         if path is None:
             raise GeoveilError("No file of public regions is chosen yet.", Message("Choose {regions}."))
-        frame = read_regions(path)
-        if name is None:
-            return frame.geometry.rename_axis("region")
-        if name not in frame:
-            others = ", ".join(column for column in frame if column != frame.geometry.name)
-            raise GeoveilError(f"{path.name}: there is no column {name!r}.", f"The columns are {others}.")
-        return frame.set_index(name).geometry
+        return str(path) if is_h3(path) else named_regions(path, name)
 
     def written(self, target: Path) -> list[Path]:
         """Return the files of a release, without their certificates."""
@@ -332,7 +327,11 @@ class FileRequest:
             assert target is not None
             return [self._points(locations, target, overwrite)]
         if self.question != "summary":
-            return [self.ask(locations, to=target)]
+            if self.options.at_least is None or target is None:
+                return [self.ask(locations, to=target)]
+            release = self.ask(locations)
+            release.to_file(target, sign=self.key, overwrite=overwrite)
+            return [release]
         releases = self._summary(locations)
         if target is not None:
             target.mkdir(exist_ok=overwrite)
@@ -395,6 +394,12 @@ class FileRequest:
             return locations.first_within(
                 self._place, its.radius, rho=rho, epsilon=epsilon, together=its.together, to=to
             )
+        crowd = self._ask_crowd(locations, to)
+        return crowd if its.at_least is None else crowd.at_least(its.at_least)
+
+    def _ask_crowd(self, locations: Locations, to: Path | None) -> CrowdRelease:
+        """Ask a question about all persons together."""
+        its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
         counting: Counting = {"every": its.every, "cap": its.cap, "bandwidth": its.bandwidth}
         if self.question == "counts":
             return locations.counts(self.regions, rho=rho, epsilon=epsilon, **counting, to=to)
@@ -486,7 +491,8 @@ class FileRequest:
     def python(self) -> str:
         """Return the request as Python code."""
         question, its, target = self.question, self.options, self.target
-        lines = ["import geopandas"] if its.regions is not None or its.at is not None else []
+        named = its.regions is not None and its.name is not None
+        lines = ["import geopandas"] if named or its.at is not None else []
         lines += ["import pathlib", ""] if question == "summary" else []
         lines += ["import geoveil as gv", ""]
         account = {"ledger": "ledger"} if self.account.place else {}
@@ -494,10 +500,8 @@ class FileRequest:
             lines += [f"# {PASSWORD}"] if self.has_password else []
             lines.append(f"ledger = gv.Ledger({self._ledger!r})")
             account |= {"subject": repr(self.account.subject)} if self.account.subject is not None else {}
-        if its.regions is not None:
-            named = '.rename_axis("region")' if its.name is None else ""
-            index = "" if its.name is None else f".set_index({its.name!r})"
-            lines.append(f"regions = geopandas.read_file({its.regions.name!r}){index}.geometry{named}")
+        if named:
+            lines.append(f"regions = geopandas.read_file({its.regions.name!r}).set_index({its.name!r}).geometry")
         data = {name: _code(value) for name, value in _stated(self.settings).items()}
         lines += _call("trips = gv.Locations", [repr(self.name)], data | self._signed)
         name, value = self.budget.argument
@@ -521,13 +525,17 @@ class FileRequest:
             lines.append(f"place = geopandas.GeoSeries.from_xy([{its.at[1]}], [{its.at[0]}], crs=4326)")
         lines += _call("session = trips.session", [], account) if account else []
         # Values that have a name of their own in the code.
-        named = {"at": "place", "regions": "regions"}
+        named = {"at": "place"} | ({} if its.name is None else {"regions": "regions"})
         own = {name: named.get(name) or _code(value) for name, value in _stated(its).items() if name != "name"}
-        motion = own.pop("motion", None)
+        motion, least = own.pop("motion", None), own.pop("at_least", None)
         unnamed = [own.pop(name) for name in _UNNAMED.get(self.question, ()) if name in own]
         first = target if motion is None else f"noisy{Path(target).suffix}"
         asked = "session" if account else "trips"
-        lines += _call(f"release = {asked}.{self.question}", unnamed, own | budget | {"to": repr(first)})
+        to = {"to": repr(first)} if least is None else {}
+        lines += _call(f"release = {asked}.{self.question}", unnamed, own | budget | to)
+        if least is not None:
+            lines.append(f"release = release.at_least({least})")
+            lines += _call("release.to_file", [repr(target)], self._signed)
         if motion is not None:
             lines += _call(
                 f"release = gv.load({first!r}).smooth", [motion], {"times": repr(one_or_several(self.times))}

@@ -108,11 +108,12 @@ class ReleaseRecord:
 
     def _marks(self, path: Path, named: bool) -> tuple[str, str | None]:
         """Return keyed digests of the content and of the path of a file."""
+        from geoveil.geo.formats.archives import within_archive
         from geoveil.geo.formats.fingerprints import digest
 
         key = self._key()
         place = _mark(key, "path", os.path.realpath(path)) if named else None
-        return _mark(key, "content", digest(path)), place
+        return _mark(key, "content", digest(within_archive(path)[0])), place
 
     def _key(self) -> bytes:
         from geoveil.noise import random_bytes

@@ -21,6 +21,7 @@ from geoveil.budget import Ledger
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter
 from geoveil.geo.formats import ending, open_locations, targets
 from geoveil.requests.file_request import check_times
+from tests.command_line import LOCAL
 from tests.formats import BAY, people
 from tests.questions import release_of
 
@@ -434,3 +435,22 @@ def test_endings_and_targets(tmp_path: Path) -> None:
     for name, first in (("a.plt", ".csv"), ("a.kml", ".csv"), ("a.zip", ".csv"), ("a.gpx", ".gpx"), ("a.fgb", ".fgb")):
         (tmp_path / name).write_text("x")
         assert targets(tmp_path / name)[0] == first
+
+
+def test_a_path_into_an_archive(tmp_path: Path, run: Any) -> None:
+    """`data.zip/sub/b.csv` is the file of this name in the archive, for Python and for commands."""
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        archive.writestr("a.csv", "user,lat,lon\nann,37.77,-122.42\n")
+        archive.writestr("sub/b.csv", "user,lat,lon\nbob,37.78,-122.41\nbob,37.79,-122.41\n")
+    inner = tmp_path / "data.zip" / "sub" / "b.csv"
+    assert gv.Locations(inner).frame().user.tolist() == ["bob", "bob"]
+    done = run("points", str(inner), *LOCAL, "--hide", "200m", "--person", "user", "-o", str(tmp_path / "b.csv"))
+    assert done.code == 0, done.err
+    assert pd.read_csv(tmp_path / "b.csv").user.tolist() == ["bob", "bob"]
+    with pytest.raises(InvalidParameter, match="left out if the path names a file in the archive"):
+        gv.Locations(inner, layer="a.csv")
+    with pytest.raises(InvalidFile, match=r"Name one of them, such as layer=\"a\.csv\"") as refused:
+        gv.Locations(tmp_path / "data.zip" / "c.csv")
+    assert refused.value.argument == str(tmp_path / "data.zip")
+    # The remedy works on the archive that caused the error.
+    assert gv.Locations(tmp_path / "data.zip", layer="a.csv").frame().user.tolist() == ["ann"]

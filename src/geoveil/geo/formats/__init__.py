@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
 from geoveil.geo.formats.activities import open_fit, open_tcx
-from geoveil.geo.formats.archives import ARCHIVES, unpack
+from geoveil.geo.formats.archives import ARCHIVES, unpack, within_archive
 from geoveil.geo.formats.csv import open_csv
 from geoveil.geo.formats.excel import open_excel
 from geoveil.geo.formats.fingerprints import files_of
@@ -105,12 +105,19 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
     Parameters
     ----------
     path : str or Path
-        The path of a file, or of a folder of the cabspotting or the Geolife data.
+        The path of a file, of a file in an archive (`data.zip/records.csv`), or of a folder of the cabspotting or the
+        Geolife data.
     **reading
         Options of the format: `crs`; for tables `lat`, `lon`, `geometry`; for CSV `delimiter`, `decimal`, `encoding`;
         for GeoPackage and Excel `layer`, which is also the name of a file in an archive.
     """
-    path = Path(path)
+    path, inner = within_archive(Path(path))
+    if inner is not None and reading.get("layer") is not None:
+        raise InvalidParameter(
+            "layer", reading["layer"], "left out if the path names a file in the archive", "Omit it."
+        )
+    if inner is not None:
+        reading["layer"] = inner
     opener = opener_of(path)
     given = {name: value for name, value in reading.items() if value is not None}
     if opener is _open_archive:
@@ -143,7 +150,8 @@ def _belongs(found: str, stated: str) -> bool:
 
 
 def opener_of(path: Path) -> Opener:
-    """Return the function that opens a path, which must be a folder or a regular file."""
+    """Return the function that opens a path, which must be a folder or a regular file, or in an archive."""
+    path, _ = within_archive(path)
     encodable(path)
     try:
         found = path.stat()

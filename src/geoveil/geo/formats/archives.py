@@ -17,7 +17,7 @@ from geoveil.geo.formats.fingerprints import SHAPEFILE_PARTS
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED
 from geoveil.geo.formats.workspace import workspace
 
-__all__ = ["ARCHIVES", "Unpacked", "unpack"]
+__all__ = ["ARCHIVES", "Unpacked", "unpack", "within_archive"]
 
 #: Endings of archives. Tables that end in .gz are read without unpacking them first.
 ARCHIVES = (".zip", ".kmz", ".gz")
@@ -34,6 +34,20 @@ class Unpacked:
         stack = ExitStack()
         self.folder = stack.enter_context(workspace())
         self._end = weakref.finalize(self, stack.close)
+
+
+def within_archive(path: Path) -> tuple[Path, str | None]:
+    """Split the path of a file in an archive: the archive, and the name in it; None for any other path.
+
+    Examples
+    --------
+    >>> within_archive(Path("records.csv"))[1] is None
+    True
+    """
+    for parent in path.parents:
+        if parent.suffix.lower() == ".zip" and parent.is_file():
+            return parent, path.relative_to(parent).as_posix()
+    return path, None
 
 
 def unpack(path: Path, known: Collection[str], wanted: str | None = None) -> tuple[Path, Unpacked, bool]:

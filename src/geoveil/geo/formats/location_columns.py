@@ -326,7 +326,7 @@ def locate(
         The coordinate system; WGS 84 by default for columns called or given as latitude and longitude, GeoJSON, and
         other geometries whose coordinates in the sample can be degrees.
     """
-    found = recognise(sample, types, units=True)
+    found = recognise(sample, types)
     for argument, names in (("lat", _listed(lat)), ("lon", _listed(lon)), ("geometry", _listed(geometry))):
         for name in names:
             if name not in sample:

@@ -135,7 +135,7 @@ def _is_place(value: object) -> bool:
 def _are_located(rows: list[Any]) -> bool:
     """Return whether the members of objects may be coordinates or geometries."""
     objects = [row for row in rows[:SAMPLE] if isinstance(row, dict)]
-    found = recognise(_table(objects).to_pydict(), units=True) if objects else Recognised()
+    found = recognise(_table(objects).to_pydict()) if objects else Recognised()
     return bool(found.candidates or found.geometries)
 
 
