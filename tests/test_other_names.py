@@ -19,6 +19,8 @@ import shapely
 import geoveil as gv
 
 GROUND = "37.77,-122.42,20km"
+#: The library, for names that type checkers know it does not have.
+LIBRARY: Any = gv
 
 
 def people() -> pd.DataFrame:
@@ -39,9 +41,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(**settings: Any) -> gv.Locations:
+def asked(**settings: Any) -> Any:
     """The people, with a fixed source of noise."""
-    return gv.Locations(people(), **{"person": "user", "area": GROUND, "rng": np.random.default_rng(1)} | settings)
+    how: dict[str, Any] = {"person": "user", "area": GROUND, "rng": np.random.default_rng(1)} | settings
+    return gv.Locations(people(), **how)
 
 
 #: Guesses that work.
@@ -97,21 +100,21 @@ ANSWERED: dict[str, tuple[Callable[[], object], str]] = {
         'Give area="37.77,-122.42,20000m".',
     ),
     "local(37.77, -122.42, 20_000)": (
-        lambda: gv.local(37.77, -122.42, 20_000),  # type: ignore[misc]
+        lambda: LIBRARY.local(37.77, -122.42, 20_000),
         "by name. Its arguments are lat, lon, radius.",
     ),
-    "locations.heat_map": (lambda: asked().heat_map, "Use `locations.heatmap('1km', hide=200)`."),  # type: ignore[attr-defined]
-    "locations.od_matrix": (lambda: asked().od_matrix, "Use `locations.flows('2km', "),  # type: ignore[attr-defined]
-    "locations.centre": (lambda: asked().centre, "Use `locations.center(hide=200)`."),  # type: ignore[attr-defined]
-    "release.to_csv": (lambda: asked().mean(rho=1e-4).to_csv, "Use `release.to_file('released.csv')`."),  # type: ignore[attr-defined]
-    "release.df": (lambda: asked().mean(rho=1e-4).df, "Use `release.to_frame()`."),  # type: ignore[attr-defined]
-    "release.epsilon": (lambda: asked().mean(rho=1e-4).epsilon, "Use `release.guarantee`."),  # type: ignore[attr-defined]
-    "gv.points('trips.csv')": (lambda: gv.points, "area='San Francisco').points(hide=200)`."),  # type: ignore[attr-defined]
-    "gv.flows('trips.csv')": (lambda: gv.flows, ".flows('2km', trip='trip', hide=200)`."),  # type: ignore[attr-defined]
-    "gv.read('trips.csv')": (lambda: gv.read, "Use `gv.Locations('trips.csv', person="),  # type: ignore[attr-defined]
-    "gv.anonymize(df)": (lambda: gv.anonymize, "area='San Francisco').points(hide=200)`."),  # type: ignore[attr-defined]
-    "gv.check('trips.csv')": (lambda: gv.check, "Run `geoveil check trips.csv` in a terminal."),  # type: ignore[attr-defined]
-    "gv.Location": (lambda: gv.Location, "Did you mean 'Locations'?"),  # type: ignore[attr-defined]
+    "locations.heat_map": (lambda: asked().heat_map, "Use `locations.heatmap('1km', hide=200)`."),
+    "locations.od_matrix": (lambda: asked().od_matrix, "Use `locations.flows('2km', "),
+    "locations.centre": (lambda: asked().centre, "Use `locations.center(hide=200)`."),
+    "release.to_csv": (lambda: asked().mean(rho=1e-4).to_csv, "Use `release.to_file('released.csv')`."),
+    "release.df": (lambda: asked().mean(rho=1e-4).df, "Use `release.to_frame()`."),
+    "release.epsilon": (lambda: asked().mean(rho=1e-4).epsilon, "Use `release.guarantee`."),
+    "gv.points('trips.csv')": (lambda: LIBRARY.points, "area='San Francisco').points(hide=200)`."),
+    "gv.flows('trips.csv')": (lambda: LIBRARY.flows, ".flows('2km', trip='trip', hide=200)`."),
+    "gv.read('trips.csv')": (lambda: LIBRARY.read, "Use `gv.Locations('trips.csv', person="),
+    "gv.anonymize(df)": (lambda: LIBRARY.anonymize, "area='San Francisco').points(hide=200)`."),
+    "gv.check('trips.csv')": (lambda: LIBRARY.check, "Run `geoveil check trips.csv` in a terminal."),
+    "gv.Location": (lambda: LIBRARY.Location, "Did you mean 'Locations'?"),
 }
 
 
@@ -153,9 +156,11 @@ def test_names_in_files_and_frames_agree(here: Path) -> None:
 def test_cells_are_metres_in_feet() -> None:
     """A side of a cell is in metres, also in a coordinate system in feet; so is a text."""
     feet = geopandas.GeoDataFrame(geometry=shapely.points([[6.0e6, 2.1e6], [6.01e6, 2.11e6]]), crs=2227)
-    sides = [gv.Locations(feet, rng=np.random.default_rng(1)).heatmap(cell, rho=1e-4) for cell in (20_000, "20km")]
+    sides: list[Any] = [
+        gv.Locations(feet, rng=np.random.default_rng(1)).heatmap(cell, rho=1e-4) for cell in (20_000, "20km")
+    ]
     for heat in sides:
-        assert heat.grid.cell == pytest.approx(20_000 / 0.3048, rel=1e-5)  # type: ignore[attr-defined]
+        assert heat.grid.cell == pytest.approx(20_000 / 0.3048, rel=1e-5)
 
 
 @pytest.mark.once

@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from geoveil import checks
-from geoveil._types import Method
+from geoveil._types import Length, Method
 from geoveil.answering.intake import in_the_plane
 from geoveil.arithmetic import steady
 from geoveil.cards import Card, Rows
@@ -123,7 +123,7 @@ def plan(
     question: str,
     *,
     n: int,
-    error: float | None = None,
+    error: Length | None = None,
     hide: float | str | None = None,
     rho: Number | CGP | None = None,
     epsilon: Number | GP | None = None,
@@ -139,7 +139,7 @@ def plan(
     area: AreaLike = None,
     k: int | None = None,
     locations: float | None = None,
-    extent: float | None = None,
+    extent: Length | None = None,
     **options: Any,
 ) -> Plan:
     """Compute the error of a budget, or the budget that an error needs, before any data is used.
@@ -151,7 +151,7 @@ def plan(
     n : int
         The number of points of one person.
     error : float, optional
-        The error wanted, in metres. Give this, or a budget.
+        The error wanted, in metres or as a text such as "500m". Give this, or a budget.
     hide, rho, epsilon : optional
         The budget, as for the question itself.
     beta : float
@@ -202,10 +202,11 @@ def plan(
     step = None if every is None else as_duration("every", every)
     dimension = checks.count("dimension", dimension, low=1, remedy="It is 2 for places on a map.")
     checks.beta(beta)
+    extent = None if extent is None else checks.length("extent", extent)
     options |= {
         name: given for name, given in (("k", k), ("locations", locations), ("extent", extent)) if given is not None
     }
-    extent = checks.length("extent", EXTENT if extent is None else extent)
+    extent = EXTENT if extent is None else extent
     make = _maker(question, n, dimension, method, options)
     stated = None if area is None else area_of(area)
 
@@ -306,7 +307,9 @@ def _maker(
         **SUMMARIES,
         "points": Points,
         "nearest": lambda *args, **more: Nearest(*args, p=origin, **more),
-        "first_within": lambda *args, **more: FirstWithin(*args, p=origin, radius=more.pop("radius", 1.0), **more),
+        "first_within": lambda *args, radius=1.0, **more: FirstWithin(
+            *args, p=origin, radius=checks.length("radius", radius), **more
+        ),
         "distance": lambda *args, **more: Distance(*args, measure=_nowhere, **more),
         "hull": best_hull,
         "answer": _own,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from geoveil import checks
-from geoveil._types import Epsilon, Function, MetricLike, PlaceLike, Rho, ShapeLike
+from geoveil._types import Epsilon, Function, Length, MetricLike, PlaceLike, Rho, ShapeLike
 from geoveil.answering.intake import Intake
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Lipschitz
@@ -77,14 +77,14 @@ def nearest(data: Intake, p: PlaceLike, k: int, locations: float | None) -> Ques
     return Question(Nearest, "best", {"p": data.form.public_place("p", p), "k": k, "locations": locations})
 
 
-def first_within(data: Intake, p: PlaceLike, radius: float) -> Question:
+def first_within(data: Intake, p: PlaceLike, radius: Length) -> Question:
     """Ask for the first point within a radius of a public place."""
     return Question(
         FirstWithin, "best", {"p": data.form.public_place("p", p), "radius": checks.length("radius", radius)}
     )
 
 
-def hull(data: Intake, k: int | Literal["optimal"], extent: float) -> Question:
+def hull(data: Intake, k: int | Literal["optimal"], extent: Length) -> Question:
     """Ask for the convex hull, by its support function."""
     return Question(best_hull, "best", {"k": k, "extent": checks.length("extent", extent)})
 

@@ -491,8 +491,7 @@ class FileRequest:
     def python(self) -> str:
         """Return the request as Python code."""
         question, its, target = self.question, self.options, self.target
-        named = its.regions is not None and its.name is not None
-        lines = ["import geopandas"] if named or its.at is not None else []
+        lines = ["import geopandas"] if its.name is not None or its.at is not None else []
         lines += ["import pathlib", ""] if question == "summary" else []
         lines += ["import geoveil as gv", ""]
         account = {"ledger": "ledger"} if self.account.place else {}
@@ -500,7 +499,7 @@ class FileRequest:
             lines += [f"# {PASSWORD}"] if self.has_password else []
             lines.append(f"ledger = gv.Ledger({self._ledger!r})")
             account |= {"subject": repr(self.account.subject)} if self.account.subject is not None else {}
-        if named:
+        if its.regions is not None and its.name is not None:
             lines.append(f"regions = geopandas.read_file({its.regions.name!r}).set_index({its.name!r}).geometry")
         data = {name: _code(value) for name, value in _stated(self.settings).items()}
         lines += _call("trips = gv.Locations", [repr(self.name)], data | self._signed)
