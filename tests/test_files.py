@@ -886,8 +886,8 @@ def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
     frame.to_file(tmp_path / "utm.shp")
     (tmp_path / "utm.prj").unlink()
     frame.set_crs(None, allow_override=True).to_parquet(tmp_path / "utm.parquet")
-    for name in ("utm.shp", "utm.parquet"):
-        with pytest.raises(InvalidFile, match=r"states its coordinate system.*crs"):
+    for name, remedy in (("utm.shp", r"no degrees.*crs=32633"), ("utm.parquet", "crs")):
+        with pytest.raises(InvalidFile, match=rf"states its coordinate system.*{remedy}"):
             gv.Locations(tmp_path / name).frame()
         target = tmp_path / f"out-{name}"
         gv.Locations(tmp_path / name, person="user", crs=32610).points(to=target, rho=FINE)

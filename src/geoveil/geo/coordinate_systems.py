@@ -74,10 +74,11 @@ def registered(crs: pyproj.CRS) -> pyproj.CRS | None:
     return known if known.equals(flat, ignore_axis_order=True) else None
 
 
-def own_system(path: Path, known: object, given: CrsLike) -> pyproj.CRS:
+def own_system(path: Path, known: object, given: CrsLike, *, degrees: bool = True) -> pyproj.CRS:
     """Return the coordinate system of a file: the one it states, or else the one the caller gives.
 
-    A registered system is returned as registered, since texts that the file adds to it may describe the data.
+    A registered system is returned as registered, since texts that the file adds to it may describe the data. `degrees`
+    says whether its coordinates can be degrees.
     """
     import pyproj
 
@@ -94,6 +95,9 @@ def own_system(path: Path, known: object, given: CrsLike) -> pyproj.CRS:
     system = own if stated is None else stated
     if system is None:
         remedy = Message("State it: for example {crs:4326}.")
+        if not degrees:
+            asked = "Ask who made it: its coordinates are no degrees. State its system in metres, such as {crs:32633}."
+            remedy = Message(asked)
         raise InvalidFile(str(path), None, "a file that states its coordinate system", remedy)
     if own is not None and own != system:
         remedy = "Leave it out, or correct the file."

@@ -149,15 +149,17 @@ def test_darwin_core_is_read(tmp_path: Path) -> None:
 
 
 def test_timetables_are_public(tmp_path: Path) -> None:
-    """The stops of GTFS are called public; its shapes can be named."""
+    """The stops of GTFS are called public; they and its shapes can be named."""
     path = tmp_path / "gtfs.zip"
     stops = "stop_id,stop_lat,stop_lon\n1,52.5,13.4\n"
     shapes = "shape_id,shape_pt_lat,shape_pt_lon\n1,52.5,13.4\n"
     path.write_bytes(zipped(stops_DOT_txt=stops, trips_DOT_txt="trip_id\n1\n", shapes_DOT_txt=shapes))
-    with pytest.raises(InvalidFile, match=r'GTFS.*stops are public.*layer="shapes\.txt"'):
+    remedy = r'GTFS.*stops are public.*layer="shapes\.txt" if the lines.*, or layer="stops\.txt" if its stops'
+    with pytest.raises(InvalidFile, match=remedy):
         open_locations(path)
-    [batch] = open_locations(path, layer="shapes.txt").batches([])
-    assert batch.coords.tolist() == [[13.4, 52.5]]
+    for name in ("shapes.txt", "stops.txt"):
+        [batch] = open_locations(path, layer=name).batches([])
+        assert batch.coords.tolist() == [[13.4, 52.5]]
 
 
 def rmc(minute: int, status: str = "A", *, wrong: int = 0) -> str:
@@ -166,11 +168,13 @@ def rmc(minute: int, status: str = "A", *, wrong: int = 0) -> str:
     return f"${body}*{reduce(xor, body.encode()) ^ wrong:02X}\r\n"
 
 
-@pytest.mark.parametrize("name", ["log.nmea", "log"])
+@pytest.mark.parametrize("name", ["log.nmea", "log", "receiver.log", "log.txt"])
 def test_nmea_is_read(name: str, tmp_path: Path) -> None:
-    """Sentences with a fix and a right checksum are rows, with their date."""
+    """Sentences with a fix and a right checksum are rows, with their date, whatever the name and the comments."""
     other = "$GPGGA,120000,5231.2,N,01324.0,W,1,08,0.9,545.4,M,46.9,M,,\r\n"
-    (tmp_path / name).write_text(rmc(0) + other + rmc(1, "V") + rmc(2, wrong=1) + rmc(3), newline="")
+    (tmp_path / name).write_text(
+        "# Name: a receiver\n#\n" + rmc(0) + other + rmc(1, "V") + rmc(2, wrong=1) + rmc(3), newline=""
+    )
     frame = gv.Locations(tmp_path / name).frame()
     assert [*map(str, frame["time"])] == [f"2024-03-01 12:0{i}:00.500000+00:00" for i in (0, 3)]
     assert [*zip(frame.geometry.x, frame.geometry.y, strict=True)] == [(-13.4, 52.52)] * 2

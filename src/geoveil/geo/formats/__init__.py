@@ -178,7 +178,12 @@ def opener_of(path: Path) -> Opener:
 
 
 def _opener_of_format(path: Path, known: str) -> Opener:
-    """Return the function that opens a file of a known format; JSON is GeoJSON, records, or a location history."""
+    """Return the function that opens a file of a known format.
+
+    JSON is GeoJSON, records, or a location history; a text is a table, or the log of a receiver.
+    """
+    if known == ".txt" and (found := _ending_by_content(path)) in (".nmea", ".igc"):
+        return _OPEN[found]
     if "json" not in known:
         return _OPEN[known]
     if history_in(path) is not None:

@@ -22,6 +22,8 @@ __all__ = ["ARCHIVES", "Unpacked", "unpack", "within_archive"]
 #: Endings of archives. Tables that end in .gz are read without unpacking them first.
 ARCHIVES = (".zip", ".kmz", ".gz")
 _BLOCK = 2**20
+#: Files of a timetable with locations, and of what these are.
+_TIMETABLE = {"shapes.txt": "the lines of its vehicles", "stops.txt": "its stops"}
 #: Largest number of bytes of the description of a Darwin Core archive, and the name of its main file in it.
 _DESCRIPTION = 2**20
 _CORE = re.compile(rb"<core\b.*?<location>\s*([^<>]*?)\s*</location>", re.DOTALL)
@@ -92,15 +94,16 @@ def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str], wanted
     found = [name for name in names if PurePosixPath(name).suffix.lower() in known]
     core = _core_of(archive) if "meta.xml" in names else None
     if "stops.txt" in names and "trips.txt" in names and wanted not in names:
-        lines = Message("Give {layer:shapes.txt} if the lines of its vehicles are to be hidden.")
-        raise InvalidFile(str(path), "a timetable (GTFS)", "locations of persons: its stops are public", lines)
+        told = [f"{{layer:{name}}} if {held} are to be hidden" for name, held in _TIMETABLE.items() if name in names]
+        remedy: Text = Message(f"Give {', or '.join(told)}.")
+        raise InvalidFile(str(path), "a timetable (GTFS)", "locations of persons: its stops are public", remedy)
     if wanted in names or core in names:
         found = [name for name in names if name == (wanted if wanted in names else core)]
     # A text file beside the data is usually a description.
     found = [name for name in found if PurePosixPath(name).suffix.lower() != ".txt"] or found
     if len(found) != 1 or len(names) != len(set(names)):
         shown = ", ".join((found or names)[:5]) or "nothing"
-        remedy: Text = "Unpack it, and give the file that you want to release."
+        remedy = "Unpack it, and give the file that you want to release."
         if len(found) > 1 and len(names) == len(set(names)):
             remedy = Message("Name one of them, such as {layer}.", layer=Mention("layer", found[0]))
         raise InvalidFile(str(path), shown, "an archive with one file of locations", remedy)

@@ -83,7 +83,8 @@ def open_gdal(path: Path, *, crs: CrsLike = None, layer: str | None = None) -> G
     check_names(path, schema.names, str.casefold)
     geometry = info["geometry_name"] or "wkb_geometry"
     timed = zip(info["fields"], info["ogr_types"], strict=True)
-    system = own_system(path, info["crs"], crs)
+    bounds = info["total_bounds"]
+    system = own_system(path, info["crs"], crs, degrees=bounds is None or max(map(abs, bounds)) <= 360)
     return GDALFile.opened(
         path,
         GeometryColumn(geometry, "wkb"),

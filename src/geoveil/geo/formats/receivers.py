@@ -18,8 +18,8 @@ __all__ = ["IGC", "NMEA", "open_igc", "open_nmea"]
 
 #: Longest line in bytes; NMEA allows 82, and logs put a time of their own before it.
 _LONG = 2**12
-#: The first lines of these files.
-NMEA = re.compile(rb"(?:[^$\n]{0,80}\$[A-Z]{2}[A-Z]{3},[^\n]*\n){2}")
+#: The first lines of these files; some logs begin with comments.
+NMEA = re.compile(rb"(?:#[^\n]*\n)*(?:[^$\n]{0,80}\$[A-Z]{2}[A-Z]{3},[^\n]*\n){2}")
 IGC = re.compile(rb"A[A-Z0-9]{3}[^\n]*\n(?:[A-Z][^\n]*\n)*?H[FO]DTE")
 
 
