@@ -16,6 +16,8 @@ from flint import arb
 
 from geoveil.answering import crowd_requests, crowd_sources, pipeline, point_facts
 from geoveil.answering.crowd import CrowdQuestion
+from geoveil.geo.row_forms import TableForm
+from geoveil.locations import hiding as zone_hiding
 from geoveil.mechanisms import (
     Draws,
     Exponential,
@@ -26,8 +28,10 @@ from geoveil.mechanisms import (
     PermuteAndFlip,
     SparseVector,
     Walk,
+    discs,
 )
 from geoveil.mechanisms import laplace as laplace_module
+from geoveil.mechanisms.discs import TruncatedGaussian, UniformDisc
 from geoveil.mechanisms.sparse_vector import noisy_threshold
 from geoveil.noise import Blocks, Entropy, Source, as_reals, rectangles, samplers
 from geoveil.noise.samplers import spherical_laplace
@@ -36,15 +40,17 @@ from geoveil.privacy import CGP, GP, Guarantee, Metric, exact, stretch_sizes, st
 from geoveil.queries import SUMMARIES, Points, UnitSizes, constants, convex, crowd, hull, nearest, support
 from geoveil.queries.crowd import counts, fixed_point, flows, kernel
 from geoveil.queries.crowd import sums as kernel_sums
+from geoveil.zones import Centres, Cut, Hiding, Zone, ZonesRelease, cutting
 from tests.answering import test_crowd as test_crowd_answers
 from tests.answering import test_units
-from tests.mechanisms import test_oracle, test_samplers
+from tests.mechanisms import test_discs, test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.noise import test_rectangles
 from tests.oracle import Floats
 from tests.postprocess import test_region_totals
 from tests.queries import test_crowd, test_support
 from tests.queries import test_units as test_query_units
+from tests.zones import test_centres, test_cutting, test_zones_release
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -451,6 +457,124 @@ def correction_reversed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(region_totals, "_MOVED", -region_totals._MOVED)
 
 
+def clamped_centre(patch: pytest.MonkeyPatch) -> None:
+    """Noise that is too long is clamped to the edge of the disc, which then shows the place from there."""
+
+    def draw_height(law: TruncatedGaussian, source: Source) -> Callable[[int], Any]:
+        drawn = source.exponential(1)
+        return lambda bits: law._fall(drawn.ball, bits).min(discs._height_ball(law.reach))
+
+    patch.setattr(TruncatedGaussian, "draw_height", draw_height)
+
+
+def root_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A distance that is uniform, instead of an area."""
+
+    def draw_height(law: UniformDisc, source: Source) -> Callable[[int], Any]:
+        drawn = source.uniform(1)
+        return lambda bits: drawn.ball(0, bits) ** 2 * discs._height_ball(law.reach)
+
+    patch.setattr(UniformDisc, "draw_height", draw_height)
+
+
+def flat_sphere(patch: pytest.MonkeyPatch) -> None:
+    """σ as in the plane, on a disc so large that the sphere is curved."""
+    patch.setattr(TruncatedGaussian, "_scale_of", staticmethod(lambda given: (2 * float(given.rho)) ** -0.5))
+
+
+def centre_drawn_again(patch: pytest.MonkeyPatch) -> None:
+    """A new centre on each run."""
+    patch.setattr(Centres, "_near", lambda centres, place, known: None)
+
+
+def radius_of_the_place(patch: pytest.MonkeyPatch) -> None:
+    """A larger margin in the country, where houses are far apart."""
+    right = Centres.zones
+
+    def zones(centres: Centres, places: Any, hiding: Hiding, *rest: Any) -> list[Zone]:
+        return [
+            zone
+            for place in places
+            for zone in right(
+                centres, [place], replace(hiding, margin=500 if abs(place.lat) > 65 else hiding.margin), *rest
+            )
+        ]
+
+    patch.setattr(Centres, "zones", zones)
+
+
+def interpolated_cut(patch: pytest.MonkeyPatch) -> None:
+    """The last point before the disc is moved to its edge, towards home."""
+    right = TableForm.kept
+
+    def kept(form: TableForm, points: Any, columns: Any = ()) -> Any:
+        table = right(form, points, columns)
+        breaks = np.flatnonzero(np.diff(points) > 1)
+        whole = form.own_coords()
+        table.loc[breaks, ["lon", "lat"]] = (whole[points[breaks]] + whole[points[breaks] + 1]) / 2
+        return table
+
+    patch.setattr(TableForm, "kept", kept)
+
+
+def index_of_the_input(patch: pytest.MonkeyPatch) -> None:
+    """Published rows keep the numbers that they had."""
+    right = TableForm.kept
+
+    def kept(form: TableForm, points: Any, columns: Any = ()) -> Any:
+        return right(form, points, columns).set_axis(points)
+
+    patch.setattr(TableForm, "kept", kept)
+
+
+def split_where_points_are_gone(patch: pytest.MonkeyPatch) -> None:
+    """A piece ends where a point was removed."""
+    right = cutting.cut
+
+    def cut(*given: Any, **how: Any) -> Cut:
+        found = right(*given, **how)
+        return Cut(found.rows, found.pieces + np.cumsum(np.diff(found.rows, prepend=found.rows[:1] - 1) > 1))
+
+    patch.setattr(cutting, "cut", cut)
+
+
+def total_in_the_certificate(patch: pytest.MonkeyPatch) -> None:
+    """The certificate states how many points there were."""
+    right, cut, counted = ZonesRelease.certificate, zone_hiding.cut, [0]
+
+    def counting(zones: Any, degrees: Floats, *rest: Any, **how: Any) -> Cut:
+        counted[0] = len(degrees)
+        return cut(zones, degrees, *rest, **how)
+
+    def certificate(release: ZonesRelease) -> dict[str, Any]:
+        return {**right(release), "n": counted[0]}
+
+    patch.setattr(zone_hiding, "cut", counting)
+    patch.setattr(ZonesRelease, "certificate", certificate)
+
+
+def doubles_at_the_edge(patch: pytest.MonkeyPatch) -> None:
+    """Doubles decide everywhere on which side of the edge a point is."""
+    patch.setattr(cutting, "_DOUBT", -1.0)
+
+
+def in_a_folder(check: Callable[[Path], None]) -> None:
+    """Run a check in a folder of its own, with no copies of centres from before."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GEOVEIL_CENTRES_BACKUP", str(Path(folder) / "copies"))
+        check(Path(folder))
+
+
+def check_centres_again(folder: Path) -> None:
+    """The file's check that a centre is drawn once."""
+    test_centres.check_rerun(folder / "centres.json")
+
+
+def check_radii(folder: Path) -> None:
+    """The file's check that the radius is public."""
+    test_centres.check_one_size(folder / "centres.json")
+
+
 def summary_check(name: str) -> None:
     """The oracle's check of a summary."""
     test_oracle.check_single_step(SUMMARIES[name](4, 2, RHO))
@@ -532,6 +656,17 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (exponential_tail, test_rectangles.check_law_of_tails),
     (tail_on_one_side, test_rectangles.check_law_of_tails),
     (stretched_laplace, partial(test_samplers.check_additive_sampler, Laplace(EPSILON, 2))),
+    (clamped_centre, partial(test_discs.check_lattice_law, test_discs.SMALL_GAUSSIAN)),
+    (root_forgotten, partial(test_discs.check_lattice_law, test_discs.SMALL)),
+    (flat_sphere, test_discs.check_curvature),
+    (centre_drawn_again, partial(in_a_folder, check_centres_again)),
+    (radius_of_the_place, partial(in_a_folder, check_radii)),
+    (interpolated_cut, partial(in_a_folder, test_zones_release.check_rows_are_those_of_the_input)),
+    (interpolated_cut, partial(in_a_folder, test_zones_release.check_two_worlds)),
+    (index_of_the_input, partial(in_a_folder, test_zones_release.check_two_worlds)),
+    (split_where_points_are_gone, test_cutting.check_removed_points_do_not_split),
+    (total_in_the_certificate, partial(in_a_folder, test_zones_release.check_two_worlds)),
+    (doubles_at_the_edge, test_cutting.test_the_cut_at_the_edge_is_exact),
 ]
 
 
@@ -539,7 +674,8 @@ def judges_draws(check: Callable[[], Any]) -> bool:
     """Whether a check judges random draws, as the tests of samplers do; the others compute exactly."""
     function = check.func if isinstance(check, partial) else check
     modules = (test_samplers.__name__, test_rectangles.__name__)
-    return function in (rows_check, tuple_check, neighbour_check) or function.__module__ in modules
+    own = (rows_check, tuple_check, neighbour_check, test_discs.check_lattice_law)
+    return function in own or function.__module__ in modules
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from geoveil.mechanisms.discs import RADIUS
 from geoveil.noise.reals import Floats
-from geoveil.zones import Hiding, Zone, cut, distances, kept_points, piece_numbers, shortened, travelled
+from geoveil.zones import Hiding, Zone, cut, cutting, distances, kept_points, piece_numbers, shortened, travelled
 
 ZONE = Zone("a1", (4737000, 854000), Hiding.of(hide=200))
 METRE = math.degrees(1 / RADIUS)
@@ -41,15 +41,15 @@ def test_the_cut_at_the_edge_is_exact() -> None:
     """Doubles next to each other across an edge fall on the sides that 50 digits say."""
     getcontext().prec = 50
     pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
-    # Due north the distance is the difference of latitudes, as a decimal.
-    edge = Decimal(ZONE.steps[0]) / 100_000 + Decimal(ZONE.radius) / RADIUS * 180 / pi
-    north = float(edge)
-    found = [north]
-    for _ in range(40):
-        found = [np.nextafter(found[0], 0), *found, np.nextafter(found[-1], 90)]
-    degrees = np.column_stack([np.full(len(found), ZONE.lon), found])
-    # The centre's own longitude is a decimal that no double is: a shift of 1e-15 degrees moves nothing here.
-    assert kept_points([ZONE], degrees).tolist() == [Decimal(float(lat)) > edge for lat in found]
+    for steps in range(4_700_001, 4_700_021):
+        zone = Zone("a1", (steps, 850_000), ZONE.hiding)
+        # Due north the distance is the difference of latitudes; 8.5 is a double.
+        edge = Decimal(steps) / 100_000 + Decimal(zone.radius) / RADIUS * 180 / pi
+        found = [float(edge)]
+        for _ in range(10):
+            found = [np.nextafter(found[0], 0), *found, np.nextafter(found[-1], 90)]
+        degrees = np.column_stack([np.full(len(found), 8.5), found])
+        assert kept_points([zone], degrees).tolist() == [Decimal(float(lat)) > edge for lat in found]
 
 
 def test_a_decision_depends_on_the_point_alone() -> None:
@@ -72,8 +72,8 @@ def test_the_cut_crosses_the_antimeridian_and_the_poles(lat: int, lon: int) -> N
     far = ring + (ring - [zone.lon, zone.lat]) * 1e-3 if abs(lat) < 8_000_000 else ring[:0]
     assert np.allclose(distances(zone, ring), zone.radius, atol=1e-3)
     for turn in (-360, 0, 360):
-        assert np.allclose(distances(zone, ring + [turn, 0]), zone.radius, atol=1e-3)
-        assert kept_points([zone], far + [turn, 0]).all()
+        assert np.allclose(distances(zone, ring + np.array([turn, 0])), zone.radius, atol=1e-3)
+        assert kept_points([zone], far + np.array([turn, 0])).all()
 
 
 @given(st.integers(0, 10_000), st.booleans())
@@ -94,12 +94,17 @@ def test_what_happens_inside_changes_nothing(seed: int, shorten: bool) -> None:
     assert (second.pieces == first.pieces).all()
 
 
-def test_removed_points_are_no_reason_to_split() -> None:
-    """Points on both sides of a removed one stay in one piece, if their line does not meet the zone in time."""
+def check_removed_points_do_not_split() -> None:
+    """Points on both sides of a removed one stay in one piece, if their line does not meet the zone."""
     near = at(np.array([-300.0, 0.0, 300.0]), ZONE.radius + np.array([90.0, -1.0, 90.0]))
-    found = cut([ZONE], near, np.array([0.0, 10.0, 20.0]))
+    found = cutting.cut([ZONE], near, np.array([0.0, 10.0, 20.0]))
     assert found.rows.tolist() == [0, 2]
     assert found.pieces.tolist() == [0, 0]
+
+
+def test_removed_points_are_no_reason_to_split() -> None:
+    """Only published points and the zone decide where pieces end."""
+    check_removed_points_do_not_split()
 
 
 def test_pieces_end_at_zones_gaps_and_tracks() -> None:

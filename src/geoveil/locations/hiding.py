@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from geoveil._types import Rho
 from geoveil.answering.charging import LedgerCharger, SessionCharger
 from geoveil.answering.intake import Intake
-from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message
+from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message, warn
 from geoveil.facts import Reason
+from geoveil.geo.columns import words
 from geoveil.geo.forms import Floats
 from geoveil.mechanisms.discs import Disc, TruncatedGaussian
 from geoveil.privacy import promise
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
     from geoveil.release import Release
 
 __all__ = ["ChargedCentres", "hidden_places"]
+
+
+#: Words in the names of columns that may have been computed from other points than those of their row.
+_DERIVED = frozenset(
+    (
+        *("speed", "velocity", "pace", "course", "bearing", "heading", "direction", "dist", "distance", "odometer"),
+        *("lap", "index", "number", "count", "elapsed", "duration", "total", "cumulative", "smoothed", "matched"),
+    )
+)
 
 
 class ChargedCentres:
@@ -72,6 +82,12 @@ def hidden_places(
             allowed = "left out with noise: where ends are taken off would follow from true positions"
             raise InvalidParameter("shorten", "given", allowed, Message("Leave it or {noise} out."))
     reasons, _ = form.columns(data.by, keep)
+    derived = [str(name) for name, why in reasons.items() if why == "named" and not _DERIVED.isdisjoint(words(name))]
+    if derived:
+        warn(
+            f"{', '.join(derived)}: if it was computed from neighbouring points or the whole track, it tells of "
+            "points that are cut off. Leave it out, or compute it anew from the published points."
+        )
     # Everything that can be refused was refused; from here on, centres are charged, drawn and stored.
     charging = locations._charging()
     zones = Centres(centres).zones(places, hiding, locations._source, charging)

@@ -22,7 +22,7 @@ from geoveil import checks
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.mechanisms.quadrature import gauss_legendre
-from geoveil.noise import Ball, Source, as_reals, settled
+from geoveil.noise import Ball, Reals, Source, as_reals, settled
 from geoveil.privacy import CGP
 
 __all__ = ["RADIUS", "ROUNDING", "STEPS", "Disc", "TruncatedGaussian", "UniformDisc"]
@@ -90,7 +90,7 @@ class Disc(ABC):
         The ideal centre, a pair of real numbers, is rounded to the nearest point of the lattice. What is rounded
         follows the law of the theorems to the last bit, and rounding reveals nothing more.
         """
-        height, turns = self.draw_height(source), as_reals(source.uniform(1)).ball
+        height, turns = self.draw_height(source), _ball_of(source.uniform(1), source)
 
         def rounded(bits: int) -> tuple[int, int] | None:
             from flint import arb
@@ -190,7 +190,7 @@ class UniformDisc(Disc):
         # The chance falls as the disc grows.
         low, high = 9, FARTHEST
         if not distance >= 1 or cls(high).chance(distance) > chance:
-            remedy = "Give a distance between 10 m and 50 km."
+            remedy = "Give a distance between 1 m and 50 km."
             raise InvalidParameter("hide", distance, "a distance in metres that a disc can hide", remedy)
         while high - low > 1:
             middle = (low + high) // 2
@@ -202,7 +202,7 @@ class UniformDisc(Disc):
         return "0"
 
     def draw_height(self, source: Source) -> Callable[[int], Ball]:
-        uniform = as_reals(source.uniform(1)).ball
+        uniform = _ball_of(source.uniform(1), source)
         return lambda bits: uniform(0, bits) * _height_ball(self.reach)
 
     def density(self, distance: Floats) -> Floats:
@@ -290,7 +290,7 @@ class TruncatedGaussian(Disc):
 
     def draw_height(self, source: Source) -> Callable[[int], Ball]:
         while True:
-            height = partial(self._fall, as_reals(source.exponential(1)).ball)
+            height = partial(self._fall, _ball_of(source.exponential(1), source))
             # Redrawn until it is within reach: this depends on the noise alone, not on the place.
             if settled(partial(self._is_within_reach, height)):
                 return height
@@ -328,6 +328,11 @@ class TruncatedGaussian(Disc):
 
     def describe(self) -> dict[str, str | float]:
         return {"name": self.name, "reach": self.reach, "rho": self.rho, "scale": self.scale}
+
+
+def _ball_of(drawn: Reals, source: Source) -> Callable[[int, int], Ball]:
+    """Return the balls of random variables; those of an experiment are doubles, taken as the numbers they are."""
+    return drawn.ball if source.exact else as_reals(drawn.values).ball
 
 
 def _height(angle: float) -> float:

@@ -1,0 +1,273 @@
+"""The file of centres: one centre for each place, kept like a key, drawn once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.mechanisms.discs import Disc
+from geoveil.noise import source_of
+from geoveil.zones import Centres, Hiding, Zone, backup_folder, places_of
+
+HIDING = Hiding.of(hide=200)
+HOME = "47.37,8.54"
+#: About 50 m and 150 m to the north of it.
+NEIGHBOUR, BLOCK = "47.37045,8.54", "47.37135,8.54"
+
+
+def zones(path: Path, *places: str, hiding: Hiding = HIDING, **how: object) -> list[Zone]:
+    """Return the zones of places in a file."""
+    return Centres(path).zones(places_of([*places]), hiding, source_of(None), **how)  # type: ignore[arg-type]
+
+
+def check_rerun(path: Path) -> None:
+    """The same place has the same centre, however often it is asked for."""
+    first = zones(path, HOME)
+    assert zones(path, HOME) == first
+    assert zones(path, HOME, HOME) == first
+
+
+def test_a_centre_is_drawn_once(tmp_path: Path) -> None:
+    """A second run, in another object, finds the first one's centre."""
+    check_rerun(tmp_path / "centres.json")
+
+
+def test_housemates_share_a_centre(tmp_path: Path) -> None:
+    """A place within 100 m of a known one is taken for it, and one farther away is not."""
+    path = tmp_path / "centres.json"
+    [home] = zones(path, HOME)
+    assert zones(path, NEIGHBOUR) == [home]
+    assert zones(path, HOME, NEIGHBOUR) == [home]
+    assert home not in zones(path, BLOCK)
+    # A place in reach of two known ones is the nearer one's.
+    assert zones(path, "47.37095,8.54") == zones(path, BLOCK)
+
+
+def test_zones_do_not_show_the_place(tmp_path: Path) -> None:
+    """The description of a zone, which certificates state, is that of a centre."""
+    [zone] = zones(tmp_path / "centres.json", HOME)
+    assert zone.steps != (4737000, 854000)
+    assert "47.37," not in json.dumps(zone.describe())
+    assert Zone.described(json.loads(json.dumps(zone.describe()))) == zone
+
+
+def check_one_size(path: Path) -> None:
+    """The radius is the same wherever the place is."""
+    places = [f"{lat},{lon}" for lat in (-60, 0, 30.5, 71) for lon in (-100, 0.25, 170)]
+    assert {zone.radius for zone in zones(path, *places)} == {599}
+
+
+def test_the_radius_is_public(tmp_path: Path) -> None:
+    """A dozen places on all continents have discs of one size."""
+    check_one_size(tmp_path / "centres.json")
+
+
+@pytest.mark.posix
+def test_the_file_is_kept_like_a_key(tmp_path: Path) -> None:
+    """Only its owner may read it and its copy; a file with other permissions is refused, and the remedy helps."""
+    path = tmp_path / "centres.json"
+    zones(path, HOME)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Centres(path).backup.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o640)
+    with pytest.raises(InvalidFile, match="chmod 600"):
+        zones(path, HOME)
+    path.chmod(0o600)
+    zones(path, HOME)
+
+
+def test_a_lost_file_is_told_about(tmp_path: Path) -> None:
+    """No second centre is drawn: the error names the copy, and putting it back gives the first centre again."""
+    path = tmp_path / "centres.json"
+    first = zones(path, HOME)
+    path.unlink()
+    with pytest.raises(FileUnavailable, match="is gone") as refused:
+        zones(path, HOME)
+    backup = Centres(path).backup
+    assert f"Copy {backup} to {path}" in str(refused.value)
+    assert not path.exists()
+    shutil.copy2(backup, path)
+    assert zones(path, HOME) == first
+
+
+def test_an_older_copy_is_completed(tmp_path: Path) -> None:
+    """If an older file is put back, the centres that it lacks come from the copy."""
+    path = tmp_path / "centres.json"
+    first = zones(path, HOME)
+    older = path.read_text()
+    both = zones(path, HOME, BLOCK)
+    path.write_text(older)
+    assert zones(path, HOME, BLOCK) == both
+    assert both[0] == first[0]
+
+
+def test_another_file_with_the_place_is_told_about(tmp_path: Path) -> None:
+    """A place that has a centre in another file is refused, and that file's centre is offered."""
+    first = zones(tmp_path / "mine.json", HOME)
+    with pytest.raises(FileUnavailable, match=r"mine\.json"):
+        zones(tmp_path / "yours.json", NEIGHBOUR)
+    assert not (tmp_path / "yours.json").exists()
+    assert zones(tmp_path / "mine.json", NEIGHBOUR) == first
+    assert zones(tmp_path / "yours.json", "-30,20")
+
+
+def test_another_machine_with_the_file_has_the_centre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the file is needed: the copy is for the case that it is lost."""
+    first = zones(tmp_path / "centres.json", HOME)
+    moved = tmp_path / "elsewhere" / "centres.json"
+    moved.parent.mkdir()
+    shutil.copy2(tmp_path / "centres.json", moved)
+    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path / "other machine"))
+    assert zones(moved, HOME) == first
+
+
+def test_a_published_zone_that_the_file_lacks_is_told_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An earlier certificate near the place shows that the file is not the one that was used."""
+    first = zones(tmp_path / "centres.json", HOME)
+    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path / "other machine"))
+    with pytest.raises(FileUnavailable, match=first[0].id):
+        zones(tmp_path / "new.json", HOME, published=first)
+    assert zones(tmp_path / "new.json", "10,10", published=first)
+    assert zones(tmp_path / "centres.json", HOME, published=first) == first
+
+
+def test_a_place_is_not_hidden_in_two_ways(tmp_path: Path) -> None:
+    """A known place keeps its disc; the error says how it was hidden, and that is accepted."""
+    path = tmp_path / "centres.json"
+    first = zones(path, HOME)
+    for other in (Hiding.of(hide=300), Hiding.of(hide=200, margin=500), Hiding.of(rho=5e-5)):
+        with pytest.raises(InvalidParameter, match="hide=200, margin=350"):
+            zones(path, HOME, hiding=other)
+    assert zones(path, HOME, hiding=Hiding.of(hide=200, margin=350)) == first
+    [gaussian] = zones(path, "1,1", hiding=Hiding.of(rho=5e-5))
+    with pytest.raises(InvalidParameter, match=r"rho=0\.00005"):
+        zones(path, "1,1")
+    assert zones(path, "1,1", hiding=Hiding.of(rho="0.00005")) == [gaussian]
+
+
+def test_seeded_centres_are_no_centres(tmp_path: Path) -> None:
+    """A centre of an experiment is not used for a release: whoever knows the seed knows the place."""
+    path = tmp_path / "centres.json"
+    seeded = Centres(path).zones(places_of(HOME), HIDING, source_of(np.random.default_rng(1)))
+    assert Centres(path).zones(places_of(HOME), HIDING, source_of(np.random.default_rng(2))) == seeded
+    with pytest.raises(InvalidFile, match="Name a new file"):
+        zones(path, HOME)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[1]", '{"format": "geoveil centres", "version": 1, "places": [{"place": 3}]}', "\x00"]
+)
+def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
+    """A damaged file is not overwritten, and its content is not repeated."""
+    path = tmp_path / "centres.json"
+    path.write_text(content)
+    path.chmod(0o600)
+    with pytest.raises(InvalidFile, match="a damaged one"):
+        zones(path, HOME)
+    assert path.read_text() == content
+
+
+def test_a_changed_radius_is_noticed(tmp_path: Path) -> None:
+    """A file in which a zone does not follow from its law is refused."""
+    path = tmp_path / "centres.json"
+    zones(path, HOME)
+    path.write_text(path.read_text().replace('"radius": 599', '"radius": 300'))
+    with pytest.raises(InvalidFile, match="a damaged one"):
+        zones(path, HOME)
+
+
+def test_a_folder_that_is_missing_is_told_about(tmp_path: Path) -> None:
+    """The centre would have no place to be kept."""
+    with pytest.raises(FileUnavailable, match="Create the folder first"):
+        zones(tmp_path / "none" / "centres.json", HOME)
+
+
+class Counting:
+    """Counts the centres that are charged, and may refuse."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.refuses, self.charged = refuses, 0
+
+    @contextmanager
+    def charging(self, identity: str, law: Disc) -> Iterator[None]:
+        """Charge."""
+        self.charged += 1
+        if self.refuses:
+            raise RuntimeError("no budget")
+        yield
+
+
+def test_a_refused_charge_draws_nothing(tmp_path: Path) -> None:
+    """The charge comes first: without it there is no centre, in the file or in its copy."""
+    path = tmp_path / "centres.json"
+    with pytest.raises(RuntimeError, match="no budget"):
+        zones(path, HOME, charging=Counting(refuses=True))
+    assert not path.exists()
+    assert not Centres(path).backup.exists()
+    paid = Counting()
+    zones(path, HOME, BLOCK, charging=paid)
+    assert paid.charged == 2
+
+
+def test_two_programs_draw_one_centre(tmp_path: Path) -> None:
+    """Whoever comes second waits, and finds the centre of the first."""
+    found: list[list[Zone]] = []
+    threads = [Thread(target=lambda: found.append(zones(tmp_path / "centres.json", HOME))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert all(each == found[0] for each in found)
+
+
+def test_a_crash_between_two_writes_loses_no_centre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy is written first; a centre that it has is the place's centre."""
+    path = tmp_path / "centres.json"
+    zones(path, BLOCK)
+    from geoveil.zones import centres
+
+    right = centres.write_private
+
+    def crashing(file: Path, text: str) -> None:
+        if file == path:
+            raise KeyboardInterrupt
+        right(file, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(centres, "write_private", crashing)
+        with pytest.raises(KeyboardInterrupt):
+            zones(path, HOME)
+    drawn = json.loads(Centres(path).backup.read_text())["places"][-1]["zone"]["id"]
+    assert [zone.id for zone in zones(path, HOME)] == [drawn]
+
+
+def test_places_are_read_in_every_form(tmp_path: Path) -> None:
+    """Texts, pairs, lists, frames and files declare places; an error never repeats them."""
+    import geopandas
+
+    frame = geopandas.GeoSeries.from_xy([8.54], [47.37], crs=4326)
+    (tmp_path / "places.csv").write_text("name,lat,lon\nhome,47.37,8.54\nwork,47.4,8.5\n")
+    assert places_of(HOME) == places_of((47.37, 8.54)) == places_of(frame) == places_of(frame.to_crs(4326))
+    assert places_of(frame.to_crs(2056))[0].distance(places_of(HOME)[0]) < 1
+    assert [place.lat for place in places_of(tmp_path / "places.csv")] == [47.37, 47.4]
+    assert len(places_of([HOME, (1.0, 2.0), str(tmp_path / "places.csv")])) == 4
+    area = frame.to_crs(2056).buffer(1)
+    for wrong in ("97,0", "47.37;8.54", (91.0, 0.0), [], 3, frame.set_crs(None, allow_override=True), area):
+        with pytest.raises(InvalidParameter, match="LAT,LON") as refused:
+            places_of(wrong)
+        assert "47.37;" not in str(refused.value)
+    assert repr(places_of(HOME)[0]) == "HiddenPlace(...)"
+
+
+def test_copies_are_in_the_folder_that_the_environment_names() -> None:
+    """Tests, and users, may name it."""
+    assert backup_folder().name

@@ -1,0 +1,306 @@
+"""Tracks with hidden places are released in every form, charged once, certified and verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+import geoveil as gv
+from geoveil.errors import BudgetExceeded, GeoveilWarning, InvalidCoordinateSystem, InvalidData, InvalidParameter
+from geoveil.geo.formats.atomic import write_certificate
+from geoveil.geo.formats.fingerprints import digest
+from geoveil.zones import kept_points, zones_problems
+
+AREA, HOME = "47.37,8.54,50km", "47.37,8.54"
+
+
+def ride(inside: float = 0.0, rows: int = 400, *, sparse: bool = False) -> pd.DataFrame:
+    """Return a ride past a home, with a detour within 200 m of it."""
+    lat, lon = 47.35 + np.arange(rows) * 1e-4, np.full(rows, 8.54)
+    near = np.abs(lat - 47.37) < 0.0018
+    lon[near] += inside * np.sin(1 + np.arange(near.sum()))
+    times = pd.date_range("2026-05-01T08:00", periods=rows, freq="10s")
+    frame = pd.DataFrame({"lat": lat, "lon": lon, "time": times, "pulse": 100 + np.arange(rows) % 7})
+    gone = np.zeros(rows, dtype=bool)
+    if sparse:
+        # No points on the way there and away: those next to the cut are near home.
+        gone |= ~near & (np.abs(lat - 47.37) < 0.0085)
+    if inside:
+        gone[np.flatnonzero(near)[5:10]] = True
+    return frame[~gone]
+
+
+def hidden(source: Any, folder: Path, *, area: str | None = AREA, crs: Any = None, **how: Any) -> gv.ZonesRelease:
+    """Hide the home in data."""
+    how = {"hide": 200, "centres": folder / "centres.json", **how}
+    return gv.Locations(source, area=area, crs=crs).hide_places(HOME, **how)
+
+
+def check_rows_are_those_of_the_input(folder: Path) -> None:
+    """Every published row is one of the input, to the last bit: none was made on the edge."""
+    frame = ride()
+    found = hidden(frame, folder).value
+    assert 100 < len(found) < len(frame)
+    assert len(found.merge(frame, on=["lat", "lon", "time"])) == len(found)
+
+
+def check_two_worlds(folder: Path) -> None:
+    """Two rides that differ near home alone give the same release, byte for byte."""
+    told = []
+    for inside in (0.0, 0.002):
+        world = hidden(ride(inside, sparse=True), folder, keep=["pulse"])
+        told.append((world.value.to_csv(), world.pieces.tolist(), world.length, {**world.certificate(), "id": ""}))
+    assert told[0] == told[1]
+
+
+def test_published_rows_are_those_of_the_input(tmp_path: Path) -> None:
+    """Nothing is interpolated or rounded."""
+    check_rows_are_those_of_the_input(tmp_path)
+
+
+def test_what_happens_near_home_changes_nothing(tmp_path: Path) -> None:
+    """Values, pieces, lengths and certificates are the same, whatever was done within the margin."""
+    check_two_worlds(tmp_path)
+
+
+def test_every_form_is_cut_alike(tmp_path: Path) -> None:
+    """Tables of pandas, polars and Arrow, frames, arrays and files keep the same points."""
+    import polars
+    import pyarrow as pa
+
+    frame = ride()
+    shapes = geopandas.GeoDataFrame(frame[["time"]], geometry=geopandas.points_from_xy(frame.lon, frame.lat), crs=4326)
+    frame.to_csv(tmp_path / "ride.csv", index=False)
+    expected = hidden(frame, tmp_path)
+    wanted = expected.value[["lon", "lat"]].to_numpy()
+    array = frame[["lon", "lat"]].to_numpy()
+    assert (hidden(array, tmp_path, crs=4326).value == wanted).all()
+    assert (shapely.get_coordinates(hidden(shapes, tmp_path).value.geometry) == wanted).all()
+    assert (shapely.get_coordinates(hidden(shapes.geometry, tmp_path).value) == wanted).all()
+    points = hidden([*shapely.points(array)], tmp_path, crs=4326).value
+    assert (shapely.get_coordinates(points) == wanted).all()
+    assert (hidden(polars.DataFrame(frame), tmp_path).value.select("lon", "lat").to_numpy() == wanted).all()
+    table = hidden(pa.Table.from_pandas(frame, preserve_index=False), tmp_path).value
+    assert (np.column_stack([table["lon"], table["lat"]]) == wanted).all()
+    file = hidden(tmp_path / "ride.csv", tmp_path).value
+    assert (shapely.get_coordinates(file.geometry) == wanted).all()
+    for other in (expected.value, hidden(shapes, tmp_path).value, file):
+        assert isinstance(other.index, pd.RangeIndex)
+
+
+def test_projected_data_is_cut_on_the_ground(tmp_path: Path) -> None:
+    """Coordinates of a projected system are published as they are, and cut by their longitudes and latitudes."""
+    frame = ride()
+    shapes = geopandas.GeoSeries.from_xy(frame.lon, frame.lat, crs=4326)
+    swiss = shapes.to_crs(2056)
+    found = hidden(swiss, tmp_path, area=None)
+    expected = hidden(shapes, tmp_path)
+    assert len(found.value) == len(expected.value)
+    assert set(shapely.to_wkb(found.value.array)) <= set(shapely.to_wkb(swiss.array))
+
+
+def test_rows_are_numbered_anew(tmp_path: Path) -> None:
+    """Neither an index nor a column that was not named tells how many rows are gone."""
+    frame = ride().set_index(pd.Index(np.arange(400) * 3 + 7, name="row number"))
+    value = hidden(frame, tmp_path).value
+    assert value.index.equals(pd.RangeIndex(len(value)))
+    assert value.columns.tolist() == ["lat", "lon", "time"]
+
+
+def test_persons_have_pieces_of_their_own(tmp_path: Path) -> None:
+    """Tracks of several people are cut by one disc, and never joined."""
+    both = pd.concat([ride().assign(who="ann"), ride().assign(who="bob")], ignore_index=True)
+    release = gv.Locations(both, person="who", area=AREA).hide_places(HOME, hide=200, centres=tmp_path / "c.json")
+    assert release.value.columns.tolist() == ["lat", "lon", "time", "who"]
+    assert sorted(set(release.value.groupby(release.pieces)["who"].nunique())) == [1]
+    assert len(np.unique(release.pieces)) == 4
+    assert len(release.zones) == 1
+
+
+def test_nothing_inside_is_published(tmp_path: Path) -> None:
+    """Every published point is outside the disc, and the disc covers the home and its margin."""
+    release = hidden(ride(), tmp_path)
+    assert kept_points(release.zones, release.degrees).all()
+    [disc] = release.discs().to_crs(2056).geometry
+    [home] = geopandas.GeoSeries.from_xy([8.54], [47.37], crs=4326).to_crs(2056)
+    assert disc.contains(home.buffer(349))
+    assert not shapely.intersects(release.lines().to_crs(2056).geometry.array, disc.buffer(-1)).any()
+
+
+def test_tracks_that_never_leave_have_nothing_to_publish(tmp_path: Path) -> None:
+    """The release is the disc alone, with noise or without."""
+    short = ride().iloc[190:210]
+    for how in ({}, {"noise": 1e-4}):
+        release = hidden(short, tmp_path, **how)
+        assert len(release.value) == len(release.pieces) == release.length == 0
+        assert zones_problems({**release.certificate()}) == []
+        assert "0 points" in repr(release)
+
+
+def test_points_outside_may_have_noise(tmp_path: Path) -> None:
+    """Outside there is a guarantee for each point, and inside nothing; pieces follow from noisy points."""
+    plain, noisy = hidden(ride(), tmp_path), hidden(ride(), tmp_path, noise=1e-2, keep=["pulse"])
+    assert noisy.zones == plain.zones
+    assert len(noisy.value) == len(plain.value)
+    assert noisy.noise is not None
+    assert noisy.noise.guarantee == gv.CGP(rho=1e-2)
+    assert noisy.value.columns.tolist() == ["lat", "lon", "time", "pulse"]
+    assert not (noisy.value[["lat", "lon"]] == plain.value[["lat", "lon"]]).any().any()
+    account = noisy.certificate()
+    assert account["noise"]["rho"] == "0.01"
+    assert zones_problems(account) == []
+    with pytest.raises(InvalidParameter, match="true positions"):
+        hidden(ride(), tmp_path, noise=1e-2, shorten="200 m")
+
+
+def test_ends_are_shortened_where_it_is_asked(tmp_path: Path) -> None:
+    """A length, or tracks that run together."""
+    whole, less = hidden(ride(), tmp_path), hidden(ride(), tmp_path, shorten="200 m")
+    assert 30 < len(whole.value) - len(less.value) < 50
+    assert less.rules.trim == 200
+    alone = hidden(ride(), tmp_path, shorten="2 tracks")
+    assert len(alone.value) < len(whole.value)
+    for wrong in ("1 track", "two tracks", -5, "far"):
+        with pytest.raises(InvalidParameter, match="2 tracks"):
+            hidden(ride(), tmp_path, shorten=wrong)
+
+
+def test_the_words_say_what_is_not_hidden(tmp_path: Path) -> None:
+    """The certificate speaks of what lies inside alone, in plain words."""
+    words = hidden(ride(), tmp_path).certificate()["words"]
+    assert "The promise is about what lies inside the discs alone." in words
+    assert "200 m apart" in words
+    assert "within 350 m of the place changes nothing" in words
+    assert "street map" in words
+
+
+def test_a_total_is_not_published(tmp_path: Path) -> None:
+    """No number of the certificate depends on how many points there were."""
+    accounts = [hidden(ride().iloc[start:], tmp_path).certificate() for start in (0, 1, 50)]
+    assert len({json.dumps({**account, "id": ""}) for account in accounts}) == 1
+
+
+def test_a_seeded_release_says_so(tmp_path: Path) -> None:
+    """Centres of an experiment are marked in the certificate."""
+    seeded = gv.Locations(ride(), area=AREA, rng=np.random.default_rng(1))
+    account = seeded.hide_places(HOME, hide=200, centres=tmp_path / "c.json").certificate()
+    assert not account["exact"]
+    assert "numpy" in account["inexact"]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"hide": None}, "hide, rho"),
+        ({"rho": 1e-4}, "exactly one"),
+        ({"hide": "far"}, "hide"),
+        ({"margin": 10}, "margin"),
+        ({"gap": "soon"}, "gap"),
+        ({"keep": "all"}, "Name each column"),
+        ({"noise": -1}, "rho"),
+    ],
+)
+def test_wrong_arguments_draw_no_centre(tmp_path: Path, how: dict[str, Any], said: str) -> None:
+    """They are refused before anything is drawn."""
+    with pytest.raises(InvalidParameter, match=said):
+        hidden(ride(), tmp_path, **how)
+    assert not (tmp_path / "centres.json").exists()
+
+
+def test_data_without_a_place_on_earth_is_refused(tmp_path: Path) -> None:
+    """Plain metres, lines and pairs of places have no zones; the remedies work."""
+    with pytest.raises(InvalidCoordinateSystem, match="zones are on the Earth"):
+        gv.Locations(np.arange(20.0).reshape(10, 2) * 300).hide_places(HOME, hide=200, centres=tmp_path / "c.json")
+    frame = ride()
+    line = shapely.LineString(frame[["lon", "lat"]])
+    with pytest.raises(InvalidData, match="get_coordinates"):
+        hidden(line, tmp_path, crs=4326)
+    with pytest.raises(InvalidData, match="the vertices"):
+        hidden(geopandas.GeoSeries([line], crs=4326), tmp_path)
+    assert len(hidden(shapely.get_coordinates(line), tmp_path, crs=4326).value)
+
+
+def test_columns_from_whole_tracks_are_warned_of(tmp_path: Path) -> None:
+    """The owner hears of a column that may tell of points that are cut off."""
+    with pytest.warns(GeoveilWarning, match="speed"):
+        hidden(ride().assign(speed=3.0), tmp_path, keep=["speed"])
+
+
+def test_a_ledger_is_charged_once_for_a_place(tmp_path: Path) -> None:
+    """Another run, other tracks and a housemate's place cost nothing more; too little budget draws nothing."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1e-4)
+    how: dict[str, Any] = {"rho": 6e-5, "centres": tmp_path / "centres.json"}
+
+    def session(rows: int = 400) -> gv.Session:
+        return gv.Locations(ride(rows=rows), area=AREA).session(ledger=ledger, subject="ann")
+
+    first = session().hide_places(HOME, **how)
+    assert str(ledger.account("ann").remaining) == "0.00004"
+    for place in (HOME, "47.3704,8.54"):
+        again = session(300).hide_places(place, **how)
+        assert (again.zones, again.entries) == (first.zones, first.entries)
+    assert str(ledger.account("ann").remaining) == "0.00004"
+    with pytest.raises(BudgetExceeded):
+        session().hide_places("47.4,8.6", **how)
+    assert session().hide_places([HOME], **how).zones == first.zones
+    # The disc that adds up is asked for: a uniform one has no ρ.
+    with pytest.raises(InvalidParameter, match="uniform disc"):
+        session().hide_places("10,10", hide=200, centres=tmp_path / "centres.json")
+    assert ledger.verify() > 0
+
+
+def test_a_session_is_charged_once_for_a_place(tmp_path: Path) -> None:
+    """In memory too, and noise outside is charged as well."""
+    with gv.Locations(ride(), area=AREA).session(rho=1e-3) as session:
+        for _ in range(2):
+            session.hide_places(HOME, rho=5e-5, centres=tmp_path / "c.json")
+        assert str(session.spent) == "0.00005"
+        session.hide_places(HOME, rho=5e-5, centres=tmp_path / "c.json", noise=1e-4)
+        assert str(session.spent) == "0.00015"
+
+
+def written(release: gv.ZonesRelease, path: Path, **changed: Any) -> Path:
+    """Write a release with its certificate."""
+    release.value.to_csv(path, index=False)
+    account = {**release.certificate(), "file": {"name": path.name, "sha256": digest(path)}, **changed}
+    write_certificate(path, account)
+    return path
+
+
+def test_certificates_are_verified(tmp_path: Path) -> None:
+    """A sound one holds; one with a disc that is too small for what it states fails, and so does a changed file."""
+    release = hidden(ride(), tmp_path)
+    path = written(release, tmp_path / "shared.csv")
+    found = gv.verify(path)
+    assert found.holds
+    assert [check.outcome for check in found.checks] == ["holds", "holds", "holds", "open", "open"]
+    account = release.certificate()
+    wrong = {**account["zones"][0], "radius": 400}
+    assert not gv.verify(written(release, path, zones=[wrong])).holds
+    assert not gv.verify(written(release, path, hidden=[500.0])).holds
+    assert not gv.verify(written(release, path, total=3)).holds
+    path = written(release, path)
+    with path.open("a") as file:
+        file.write("47.37,8.54\n")
+    assert [check.outcome for check in gv.verify(path).checks][1] == "fails"
+
+
+def test_a_ledger_confirms_its_centres(tmp_path: Path) -> None:
+    """Verification finds the charges of the centres; another ledger does not have them."""
+    ledger, other = (gv.Ledger(tmp_path / name) for name in ("budget.db", "other.db"))
+    ledger.create("ann", rho=1e-4)
+    session = gv.Locations(ride(), area=AREA).session(ledger=ledger, subject="ann")
+    release = session.hide_places(HOME, rho=5e-5, centres=tmp_path / "centres.json")
+    path = written(release, tmp_path / "shared.csv")
+    assert gv.verify(path, ledger=ledger).holds
+    assert not gv.verify(path, ledger=other).holds
+    cheaper = {**release.certificate()["zones"][0], "id": "another"}
+    assert not gv.verify(written(release, path, zones=[cheaper]), ledger=ledger).holds
