@@ -17,7 +17,7 @@ import pytest
 import geoveil as gv
 from geoveil.budget import Charges, Ledger
 from geoveil.budget import ledger as ledgers
-from geoveil.budget.witness import Head, Witness
+from geoveil.budget.journal import Head, Witness
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError, LedgerTampered, LedgerUnavailable
 from tests.ledgers import KEY, charge, cut, edit
 from tests.patience import impatient

@@ -12,7 +12,7 @@ import pytest
 
 from geoveil.budget import Charge, Charges, Ledger
 from geoveil.budget import journal as journals
-from geoveil.budget.threads import Batching, Waiting
+from geoveil.budget.turns import Batching, Waiting
 from geoveil.errors import (
     InvalidParameter,
     LedgerTimeout,

@@ -20,10 +20,9 @@ from uuid import uuid4
 import pytest
 
 import geoveil as gv
-from geoveil.budget import Charge, Charges, Ledger, threads
-from geoveil.budget.journal import Journal
-from geoveil.budget.threads import Batching, Waiting, uninterrupted
-from geoveil.budget.witness import Memory, Witness
+from geoveil.budget import Charge, Charges, Ledger, turns
+from geoveil.budget.journal import Journal, Memory, Witness
+from geoveil.budget.turns import Batching, Waiting, uninterrupted
 from geoveil.errors import BudgetExceeded, LedgerTimeout, LedgerUnavailable
 from geoveil.processes import this_process
 from tests.ledgers import COST, charge
@@ -261,7 +260,7 @@ def test_work_without_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    threads._WORKERS.clear()
+    turns._WORKERS.clear()
     monkeypatch.setattr(_thread, "start_new_thread", refused)
     assert uninterrupted(_thread.get_ident) == _thread.get_ident()
     monkeypatch.undo()

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import geoveil as gv
-from geoveil.budget import MAYBE_STORED, Charge, Charges, Ledger, leases
+from geoveil.budget import MAYBE_STORED, Charge, Charges, Ledger, turns
 from geoveil.errors import (
     LedgerError,
     LedgerTimeout,
@@ -129,7 +129,7 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
 
 def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A draw that takes hours keeps its lease, and gets back none that has expired and was taken over."""
-    monkeypatch.setattr(leases, "_RENEWAL", 0.001)
+    monkeypatch.setattr(turns, "_RENEWAL", 0.001)
     place = str(tmp_path / "budget.db")
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -143,9 +143,9 @@ def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatc
     edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
     deadline = time.monotonic() + 60
     with Charges.of(ledger).holding(attempt):
-        while not leases.is_held(owner(), PAST) and time.monotonic() < deadline:
+        while not turns.is_held(owner(), PAST) and time.monotonic() < deadline:
             time.sleep(0.001)
-    assert leases.is_held(owner(), PAST)
+    assert turns.is_held(owner(), PAST)
     assert not [thread for thread in threading.enumerate() if thread.name == "geoveil-lease"]
     edit(place, f"UPDATE geoveil_answers SET owner = '{expired}'")
     second = charge(ledger, "ann", key="k")
@@ -242,11 +242,11 @@ def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
 
 def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
     """A process of another container, whose number is not valid here, counts as alive until its lease is over."""
-    told = json.loads(leases.owner_of("token", PAST))
+    told = json.loads(turns.owner_of("token", PAST))
     elsewhere = {**told, "home": "another namespace", "process": 2**22 + 1}
-    assert not leases.is_held(json.dumps({**elsewhere, "home": told["home"]}), PAST)
-    assert leases.is_held(json.dumps(elsewhere), PAST)
-    assert not leases.is_held(json.dumps(elsewhere), LATER)
+    assert not turns.is_held(json.dumps({**elsewhere, "home": told["home"]}), PAST)
+    assert turns.is_held(json.dumps(elsewhere), PAST)
+    assert not turns.is_held(json.dumps(elsewhere), LATER)
     if sys.platform == "linux":
         assert "pid:[" in told["home"]
 
@@ -264,7 +264,7 @@ def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPat
         return transaction
 
     monkeypatch.setattr(kind, "_begin", begin)
-    monkeypatch.setattr(leases, "process_space", lambda: "another machine")
+    monkeypatch.setattr(turns, "process_space", lambda: "another machine")
     attempt = charge(ledger, "ann", key="k")
     monkeypatch.undo()
     monkeypatch.setattr(kind, "_begin", begin)
@@ -275,7 +275,7 @@ def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPat
     with closing(Ledger(place)) as other:
         assert json.loads(_owner(other))["since"] == clock[0]
     clock[0] = LATER
-    leases.end(attempt)
+    turns.end_lease(attempt)
     assert charge(ledger, "ann", key="k").token != attempt.token
 
 
@@ -287,18 +287,18 @@ def _owner(ledger: Ledger) -> str:
 
 def test_machines_of_one_name_are_told_apart() -> None:
     """A process on another machine counts as alive, though that machine has the same name and gave the same ids."""
-    told = json.loads(leases.owner_of("token", PAST))
+    told = json.loads(turns.owner_of("token", PAST))
     machine, _, container = told["home"].partition(" ")
     assert socket.gethostname() not in told["home"]
     other = {**told, "home": f"another-{machine} {container}", "process": 2**22 + 1}
-    assert leases.is_held(json.dumps(other), PAST)
-    assert not leases.is_held(json.dumps({**other, "home": told["home"]}), PAST)
+    assert turns.is_held(json.dumps(other), PAST)
+    assert not turns.is_held(json.dumps({**other, "home": told["home"]}), PAST)
 
 
 def test_a_lease_of_an_earlier_geoveil_has_expired() -> None:
     """A lease that was timed by the clock of a machine, which may be wrong, holds up nobody."""
-    told = json.loads(leases.owner_of("token", PAST))
-    assert not leases.is_held(json.dumps({**told, "home": "a host", "since": time.time()}), PAST)
+    told = json.loads(turns.owner_of("token", PAST))
+    assert not turns.is_held(json.dumps({**told, "home": "a host", "since": time.time()}), PAST)
 
 
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "drawing"])

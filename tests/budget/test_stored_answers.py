@@ -16,7 +16,7 @@ import pytest
 import geoveil as gv
 from geoveil.budget import MAYBE_STORED, SPENT, Charges, Ledger, charges
 from geoveil.budget.entries import digest
-from geoveil.budget.witness import Memory, Witness
+from geoveil.budget.journal import Memory, Witness
 from geoveil.errors import (
     InvalidParameter,
     LedgerError,

@@ -18,10 +18,10 @@ from uuid import uuid4
 
 from geoveil.budget.charges import Charges
 from geoveil.budget.entries import WRITE_OFF, text
+from geoveil.budget.journal import Head, Witness, head_questions
 from geoveil.budget.ledger import Ledger
 from geoveil.budget.sqlite_store import UNFINISHED, SQLite, create_tables
 from geoveil.budget.stores import is_database
-from geoveil.budget.witness import Head, Witness, head_questions
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable, Message
 from geoveil.privacy import Certificate, Guarantee
 from geoveil.sqlite_files import open_to_read

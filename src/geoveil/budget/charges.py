@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from geoveil.budget import leases
+from geoveil.budget import turns
 from geoveil.budget.accounts import price, unknown_subject
 from geoveil.budget.entries import (
     WRITE,
@@ -32,7 +32,7 @@ from geoveil.budget.entries import (
 )
 from geoveil.budget.journal import Book, Journal, line_at, postings_of
 from geoveil.budget.stores import Row, Transaction
-from geoveil.budget.threads import Batching, Waiting, uninterrupted
+from geoveil.budget.turns import Batching, Waiting, uninterrupted
 from geoveil.errors import (
     BudgetError,
     BudgetExceeded,
@@ -155,12 +155,12 @@ class Charges:
                         "Try again.",
                         charged="nothing",
                     )
-                leases.wait(min(pause, left))
+                turns.wait_for_leases(min(pause, left))
                 pause = min(2 * pause, _LONGEST_PAUSE)
         except BaseException:
             # The request may have been charged. Others with its key need not wait for the answer.
             if request.charge is not None:
-                leases.end(request.charge)
+                turns.end_lease(request.charge)
             raise
         if request.withdrawn and found.content is None:
             self.abandon(found)
@@ -203,7 +203,7 @@ class Charges:
                     _store(transaction, journal, charge, content, recorded)
                     journal.write(transaction)
             finally:
-                leases.end(charge)
+                turns.end_lease(charge)
 
         try:
             uninterrupted(work)
@@ -214,7 +214,7 @@ class Charges:
 
     def holding(self, charge: Charge) -> AbstractContextManager[None]:
         """Extend the lease of an attempt from time to time while a block draws, so that other machines wait."""
-        return nullcontext() if charge.key is None else leases.renewing(lambda: self._renew(charge))
+        return nullcontext() if charge.key is None else turns.renewing_lease(lambda: self._renew(charge))
 
     def _renew(self, charge: Charge) -> None:
         # If this fails, the lease lasts until it expires. One that has expired and was taken over has no row any more.
@@ -222,14 +222,14 @@ class Charges:
             ((now,),) = transaction.rows(f"SELECT {transaction.clock}")
             transaction.write(
                 "UPDATE geoveil_answers SET owner = ? WHERE number = ? AND stored IS NULL",
-                (leases.owner_of(charge.token, now), charge.entry.number),
+                (turns.owner_of(charge.token, now), charge.entry.number),
             )
 
     def abandon(self, charge: Charge) -> None:
         """End an attempt without an answer: its charge is spent, and others no longer wait for it."""
 
         def work() -> None:
-            leases.end(charge)
+            turns.end_lease(charge)
             if charge.key is None or charge.process != this_process():
                 return
             # If this fails, others notice by the lease that nobody draws.
@@ -315,12 +315,12 @@ def _answer(transaction: Transaction, journal: Journal, request: _Request, known
     """Return a request's stored answer or its charge, or None while its answer is being drawn."""
     if request.charge is not None:
         made = transaction.rows("SELECT owner FROM geoveil_answers WHERE number = ?", (request.charge.entry.number,))
-        if [leases.token_of(owner) for (owner,) in made] == [request.charge.token]:
+        if [turns.token_of(owner) for (owner,) in made] == [request.charge.token]:
             return request.charge
     if known is None:
         return _charge(transaction, journal, request)
     number, owner, stored, content, forgotten = known
-    if stored is None and not leases.is_held(owner, journal.time):
+    if stored is None and not turns.is_held(owner, journal.time):
         # The charge of an attempt without an answer is spent, however it ended: the data may have been read.
         transaction.write("DELETE FROM geoveil_answers WHERE number = ?", (number,))
         return _charge(transaction, journal, request)
@@ -396,8 +396,8 @@ def _charge(transaction: Transaction, journal: Journal, request: _Request) -> Ch
     journal.spend(spent)
     request.charge = charge = Charge(entry, amounts, tuple(skipped), request.key, None, uuid4().hex)
     # The lease begins before the charge is committed, so that others never see the charge without it.
-    leases.begin(charge)
-    transaction.write(_ATTEMPT, (entry.number, request.key, leases.owner_of(charge.token, journal.time)))
+    turns.begin_lease(charge)
+    transaction.write(_ATTEMPT, (entry.number, request.key, turns.owner_of(charge.token, journal.time)))
     return charge
 
 

@@ -13,10 +13,9 @@ from geoveil.budget.accounts import Account, unknown_subject
 from geoveil.budget.charges import Charges, forget
 from geoveil.budget.entries import WRITE_OFF, Entry, secret_of, subject_name, subject_names, text
 from geoveil.budget.history import Replay, lines_after
-from geoveil.budget.journal import ACCOUNT_ROWS, Book, Journal, accounts_among, accounts_of
+from geoveil.budget.journal import ACCOUNT_ROWS, Book, Journal, Witness, accounts_among, accounts_of
 from geoveil.budget.stores import Store, Transaction, open_store
-from geoveil.budget.threads import uninterrupted
-from geoveil.budget.witness import Witness
+from geoveil.budget.turns import uninterrupted
 from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidParameter, LedgerError, Message
 from geoveil.privacy import CGP, GP, Certificate, as_metric, promise, protected_metric
