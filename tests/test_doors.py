@@ -16,7 +16,7 @@ import pytest
 import shapely
 
 import geoveil as gv
-from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidInput
+from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidInput, NoErrorBound
 from tests.questions import QUESTIONS, release_of
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=20_000)
@@ -24,10 +24,10 @@ STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
 REGIONS = geopandas.GeoSeries([shapely.box(-122.5, 37.7, -122.42, 37.8)], ["west"], crs=4326)
 
 
-def rows(*, gaps: bool = False, pairs: bool = False) -> pd.DataFrame:
+def rows(*, gaps: bool = False, pairs: bool = False, projected: bool = False) -> pd.DataFrame:
     """Sixty rows of five persons in three days; with gaps, one has no place and one is far away.
 
-    With pairs, each row has a second place, and the time of it.
+    With pairs, each row has a second place, and the time of it. Projected, places are eastings and northings.
     """
     rng = np.random.default_rng(7)
     frame = pd.DataFrame({"user": np.repeat(["ann", "bob", "cid", "dan", "eve"], 12), "kind": np.tile([1, 2], 30)})
@@ -41,6 +41,9 @@ def rows(*, gaps: bool = False, pairs: bool = False) -> pd.DataFrame:
         frame["end_time"] = frame["when"] + pd.to_timedelta(rng.integers(60, 7200, 60), unit="s")
         if gaps:
             frame.loc[30, "to_lon"], frame.loc[40, "to_lat"] = np.nan, 40.0
+    if projected:
+        ground = geopandas.GeoSeries.from_xy(frame.pop("lon"), frame.pop("lat"), crs=4326).to_crs(32610)
+        frame["east"], frame["north"] = ground.x, ground.y
     return frame.sample(frac=1, random_state=1).reset_index(drop=True)
 
 
@@ -76,6 +79,8 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 #: The questions that are always about all persons together, and the one that never is.
 CROWD, EACH = ("heatmap", "heatmap in slices", "counts", "flows"), ("points",)
+#: Columns of eastings and northings.
+PROJECTED: dict[str, Any] = {"projected": True, "lat": "north", "lon": "east", "crs": 32610}
 #: The arguments of data, by case; those of the question and of an account stand among them.
 CASES: dict[str, dict[str, Any]] = {
     "one person": {},
@@ -100,12 +105,29 @@ CASES: dict[str, dict[str, Any]] = {
     "ledger": {"person": "user", "ledger": True},
     "ledger, skipping": {"person": "user", "ledger": True, "short": "skip"},
     "ledger, together": {"person": "user", "ledger": True, "short": "skip", "together": True},
+    "days, from accounts of everything": {"person": "user", "protect": "1 day", "ledger": True, "short": "skip"},
+    "points, from accounts of everything": {
+        "person": "user",
+        "protect": "point",
+        "rho": 1e-4,
+        "ledger": True,
+        "short": "skip",
+    },
+    "a projected area": {"person": "user", "area": 32610},
+    "columns of another system": {**PROJECTED, "person": "user"},
+    "columns of the area's system": {**PROJECTED, "person": "user", "area": None, "together": True},
     # What is refused.
     "missing places": {"person": "user", "outside": "drop", "gaps": True},
     "places outside": {"person": "user", "missing": "drop", "gaps": True},
     "no such column of persons": {"person": "who"},
     "no such column of times": {"protect": "1 day", "times": "at"},
     "no such column in a condition": {"where": "sort = 1"},
+    "no such column of latitudes": {"person": "user", "lat": "north", "lon": "lon"},
+    "no such treatment": {"person": "user", "outside": "keep"},
+    "a condition on places": {"where": "lat > 37.77"},
+    "another area": {"person": "user", "area": gv.local(lat=52.5, lon=13.4, radius=20_000)},
+    "pseudonyms of nobody": {"pseudonyms": True},
+    "no ledger to know the answer": {"person": "user", "key": "first"},
     "nothing is left": {"where": "kind = 3"},
     "no area": {"area": None},
     "rows have no account": {"person": "row", "ledger": True},
@@ -126,7 +148,8 @@ PAIR_CASES: dict[str, dict[str, Any]] = {
     **{
         name: {**CASES[name], **PAIRS, **({"times": BOTH} if "times" in CASES[name] else {})}
         for name in CASES
-        if not name.startswith(("no such", "no area", "no unit", "two budgets"))
+        if not name.startswith(("no ", "two budgets", "columns of", "a condition", "another area", "pseudonyms of"))
+        and not name.endswith(("accounts of everything", "a projected area"))
     },
     "times are named": {**PAIRS, "person": "user", "protect": "1 day", "times": BOTH},
     "one time of both": {**PAIRS, "person": "user", "protect": "1 day", "times": ["when", "when"]},
@@ -166,8 +189,8 @@ def plain(value: Any) -> Any:
         value = value.to_pandas()
     if isinstance(value, geopandas.GeoDataFrame | geopandas.GeoSeries):
         return shapely.get_coordinates(value.geometry).ravel().tolist()
-    if isinstance(value, pd.DataFrame) and {"lat", "lon"} <= {*value.columns}:
-        places = [name for name in ("lon", "lat", "to_lon", "to_lat") if name in value.columns]
+    if isinstance(value, pd.DataFrame) and {"lat", "north"} & {*value.columns}:
+        places = [name for name in ("east", "north", "lon", "lat", "to_lon", "to_lat") if name in value.columns]
         return [places, *value[places].to_numpy().ravel().tolist()][len(places) == 2 :]
     if isinstance(value, shapely.Geometry):
         return shapely.get_coordinates(value).ravel().tolist()
@@ -175,6 +198,16 @@ def plain(value: Any) -> Any:
         # One answer for each person, which may be several rows, or none.
         return [[int(row) for row in np.atleast_1d(answer) if not pd.isna(row)] for answer in value]
     return np.asarray(value).ravel().tolist()
+
+
+def bound_of(release: gv.Release) -> Any:
+    """Return the error bound of an answer, or of each, where there is one."""
+    if release.kind.name in ("regions", "flows"):
+        return None
+    try:
+        return np.asarray(release.error(0.05)).tolist()
+    except NoErrorBound:
+        return None
 
 
 def told(release: gv.Release) -> dict[str, Any]:
@@ -187,7 +220,7 @@ def told(release: gv.Release) -> dict[str, Any]:
     return {
         "value": plain(value),
         "guarantee": release.guarantee,
-        "error": np.asarray(release.error(0.05)).tolist() if release.kind.name not in ("regions", "flows") else None,
+        "error": bound_of(release),
         "persons": None if release.person is None else release.person.tolist(),
         "removed": release.removed,
         **certificate,
@@ -197,7 +230,7 @@ def told(release: gv.Release) -> dict[str, Any]:
 def refusal(problem: GeoveilError) -> dict[str, Any]:
     """Return what is refused, by kind and argument; a row is named by its number from 0, wherever it is."""
     argument = str(getattr(problem, "argument", ""))
-    if row := re.fullmatch(r"x\[(\d+)\]|rows\.\w+, row (\d+)", argument):
+    if row := re.fullmatch(r"x\[(\d+)\]|(?:rows\.\w+|DataFrame), row (\d+)", argument):
         argument = f"row {row[1] or int(row[2]) - 1}"
     elif re.fullmatch(r"DataFrame, partition \d+, row \d+", argument):
         argument = "row of a partition"
@@ -222,7 +255,8 @@ def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[st
     folder.mkdir()
     budget = {} if {"rho", "epsilon", "hide"} & {*case} else {"rho": 1e-3}
     how = {"rng": np.random.default_rng(5), "area": BAY, **budget, **ASKED[question], **case}
-    frame, ledger = rows(gaps=how.pop("gaps", False), pairs=how.get("pairs", False)), None
+    shaped = {name: how.pop(name, False) for name in ("gaps", "projected")}
+    frame, ledger = rows(pairs=how.get("pairs", False), **shaped), None
     if (ends := how.pop("ends", None)) == "days":
         # As many distinct days as there are other times, so that most of all times are not whole days.
         frame["end_time"] = pd.Timestamp("2026-05-01") + pd.to_timedelta(np.arange(60), unit="D")
@@ -259,7 +293,7 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize("question", ASKED)
 def test_doors_answer_alike(question: str, case: str, tmp_path: Path) -> None:
     """Values, refusals, prices and certificates do not depend on where the rows are."""
-    named = "where" in CASES[case] or case.startswith("no such")
+    named = {"where", "lat"} & {*CASES[case]} or case.startswith("no such column")
     doors = [door for door in DOORS if not (door == "array" and named)]
     found = {door: ask(question, CASES[case], door, tmp_path / door) for door in doors}
     first = found["pandas"]

@@ -37,7 +37,7 @@ from geoveil.release import Release
 from geoveil.release.as_file import write_release
 from geoveil.release.kinds import kind_of
 
-__all__ = ["Inquiry", "OutputFile", "answer", "ask", "inquiry_about", "priced"]
+__all__ = ["Inquiry", "OutputFile", "answer", "ask", "inquiry_about", "noise_ratio", "priced"]
 
 #: The type of the answer that an inquiry draws.
 D = TypeVar("D")
@@ -151,6 +151,13 @@ def priced(
     factor = 1.0 if found is None else found**guarantee.power
     # Ratios are computed in doubles: one part in a billion covers their rounding.
     return guarantee.under_unit(account, Decimal(factor * (1 + 1e-9)) if factor != 1 else Decimal(1))
+
+
+def noise_ratio(persons: Persons[Query], others: Persons[Query]) -> float | None:
+    """Return the largest factor by which the noise of any person grows with other queries; None if it is not known."""
+    both = {*zip(persons.which.tolist(), others.which.tolist(), strict=True)}
+    ratios = [persons.queries[i].sensitivity_ratio(others.queries[j]) for i, j in both]
+    return None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
 
 
 class Inquiry(ABC, Generic[D, R]):
@@ -366,10 +373,9 @@ class ManyPersons(InMemory[Answers]):
             return self._share_ratio(in_order, target)
         sizes = self.data.unit_sizes(target)
         make = functools.partial(self.query, metric=target)
-        others = Persons.by_size(self.people.sizes, make, None if sizes is None else sizes[rows])
-        both = {*zip(self._persons.which.tolist(), others.which.tolist(), strict=True)}
-        ratios = [self._persons.queries[i].sensitivity_ratio(others.queries[j]) for i, j in both]
-        return None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
+        return noise_ratio(
+            self._persons, Persons.by_size(self.people.sizes, make, None if sizes is None else sizes[rows])
+        )
 
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
         if skipped is None:

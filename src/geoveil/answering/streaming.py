@@ -27,12 +27,12 @@ from geoveil.geo.formats import Batch
 from geoveil.geo.formats.atomic import write_certificate
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import ROWS
-from geoveil.geo.geometries import Index
+from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.plain_values import copied_index
 from geoveil.geo.seconds import stated_names
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source
-from geoveil.privacy import Guarantee, Metric, dist_2
+from geoveil.privacy import Guarantee, Metric, dist_1, dist_2
 from geoveil.queries import Persons, Query, answers_without_values
 from geoveil.release import Release
 
@@ -152,21 +152,35 @@ class FilePoints(Inquiry[Written, FileRelease]):
     def _ratio(self, target: Metric) -> float | None:
         """Return the factor by which the noise would grow under another metric; None if it is not known.
 
-        The shares of points in a budget are known where their units were counted.
+        The shares of points in a budget are known where their units were counted, or do not depend on times.
         """
-        timed, persons = self.rows.counted.timed, self.rows.persons
-        if timed is None or timed.sizes is None or (target == dist_2 and self.guarantee.power != 2):
+        timed, by_point = self.rows.counted.timed, self.rows.noise.by_point
+        if target == dist_2 and self.guarantee.power != 2:
             return None
-        facts, sizes = timed.facts.chosen(timed.points), timed.sizes[timed.points]
-        assert facts.persons is not None
-        if self.rows.noise.by_point:
-            shares = 1 / sizes
-        else:
-            each = [query.budget_shares() for query in persons.queries]
-            if any(share is None for share in each):
+        if timed is None or timed.sizes is None:
+            if target.stretch is not None or by_point or (each := self._shares()) is None:
                 return None
-            shares = np.array([share[0] for share in each if share is not None])[persons.which[facts.persons]]
-        return float(facts.largest_sum(shares, target) ** (1 / self.guarantee.power))
+            sizes = self.rows.people.sizes
+            total = (each if target in (dist_1, dist_2) else each * sizes)[sizes > 0].max()
+        else:
+            facts = timed.facts.chosen(timed.points)
+            assert facts.persons is not None
+            if by_point:
+                shares = 1 / timed.sizes[timed.points]
+            elif (each := self._shares()) is None:
+                return None
+            else:
+                shares = each[facts.persons]
+            total = facts.largest_sum(shares, target)
+        return float(total ** (1 / self.guarantee.power))
+
+    def _shares(self) -> Floats | None:
+        """Return the share of a person's budget that each of their points has; None if points are drawn together."""
+        persons = self.rows.persons
+        shares = [query.budget_shares() for query in persons.queries]
+        if any(share is None for share in shares):
+            return None
+        return np.array([share[0] for share in shares if share is not None])[persons.which]
 
     @property
     def estimated_size(self) -> int:

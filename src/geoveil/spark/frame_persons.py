@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,20 +18,21 @@ import numpy as np
 from geoveil._types import CrsLike, Progress
 from geoveil.answering.intake import Intake, in_the_plane, take_in
 from geoveil.answering.person_counts import labels_of
-from geoveil.answering.pipeline import ask
+from geoveil.answering.pipeline import ask, noise_ratio, priced
 from geoveil.answering.requests import Question
 from geoveil.answering.settings import Settings
 from geoveil.answering.streaming import Written
 from geoveil.arithmetic import steady
-from geoveil.budget import price_of
 from geoveil.certificates import Certificate
+from geoveil.errors import NoErrorBound
 from geoveil.facts import Processing, Unchanged
 from geoveil.geo import enter
 from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.formats import Batch
 from geoveil.noise import Source
-from geoveil.privacy import Guarantee, Metric
+from geoveil.privacy import Guarantee, Metric, dist_inf
 from geoveil.queries import Persons, Query, UnitSizes
+from geoveil.release.answered import PerPerson
 from geoveil.release.kinds import kind_of
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import FrameColumns, first_rows
@@ -51,6 +52,12 @@ __all__ = ["Asking", "FramePersons", "PersonRelease", "columns_of", "question_of
 @dataclass(frozen=True, eq=False, repr=False)
 class PersonRelease(SparkRelease):
     """A release with an answer about each person; its value has a row for each, or for each neighbour."""
+
+    def error(self, beta: float = 0.05, *, each: bool = False) -> PerPerson:
+        if not self.processing.bounded:
+            problem = f"The error of each {self.query} depends on what was released: its row states it, as radius_95."
+            raise NoErrorBound(problem)
+        return super().error(beta, each=each)
 
     def certificate(self) -> Certificate:
         # As for answers that are written to a file: the column of persons is not one of points.
@@ -255,14 +262,21 @@ class FramePersons(FramePoints):
             return Persons.by_size(people.sizes, self.query)
         return Persons.by_largest(people.sizes, largest, self.query)
 
-    def query(self, n: int, units: UnitSizes | None = None) -> Query:
-        """Return the query about a person with n points."""
+    def query(self, n: int, units: UnitSizes | None = None, metric: Metric | None = None) -> Query:
+        """Return the query about a person with n points, under another metric if one is given."""
         rules = self.rows.rules
-        working = in_the_plane(rules.guarantee, rules.plane.area)
+        promised = rules.guarantee if metric is None else rules.guarantee.under_unit(metric)
+        working = in_the_plane(promised, rules.plane.area)
         return self.question.about(n, 2, working, rounding=rules.plane.rounding, units=units)
 
     def price(self, account: Metric | None) -> Guarantee:
-        return price_of(self.first.name, self.guarantee, account)
+        return priced(self.first.name, self.guarantee, account, self._ratio)
+
+    def _ratio(self, target: Metric) -> float | None:
+        """Return the factor by which the noise would grow under another metric, if no times decide it."""
+        if target != dist_inf:
+            return None
+        return noise_ratio(self.persons, Persons.by_size(self.rows.people.sizes, partial(self.query, metric=target)))
 
     def task(self, reader: TaskRows) -> PersonTask:
         """Return the task of the second job, which gets rows sorted by person."""
