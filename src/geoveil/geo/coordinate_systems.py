@@ -77,8 +77,8 @@ def registered(crs: pyproj.CRS) -> pyproj.CRS | None:
 def own_system(path: Path, known: object, given: CrsLike, *, degrees: bool = True) -> pyproj.CRS:
     """Return the coordinate system of a file: the one it states, or else the one the caller gives.
 
-    A registered system is returned as registered, since texts that the file adds to it may describe the data. `degrees`
-    says whether its coordinates can be degrees.
+    A registered system is returned as registered, since texts that the file adds to it may describe the data.
+    `degrees` says whether its coordinates can be degrees.
     """
     import pyproj
 

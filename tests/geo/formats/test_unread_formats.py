@@ -197,6 +197,7 @@ def test_wrong_logs_are_refused(tmp_path: Path) -> None:
     """Logs without a fix, without a date, with impossible numbers or endless lines are refused with a message."""
     bad = {
         "none.nmea": rmc(1, "V"),
+        "none.log": rmc(1, "V") * 2,
         "minute.nmea": rmc(0).partition("*")[0].replace("120000", "129900") + "\n",
         "long.nmea": "$GPRMC," * 2000,
         "undated.igc": "AXXX\nB1200005231200N01324000EA0058700688\n",
@@ -205,5 +206,6 @@ def test_wrong_logs_are_refused(tmp_path: Path) -> None:
     }
     for name, text in bad.items():
         (tmp_path / name).write_text(text)
-        with pytest.raises(InvalidFile, match=name):
+        with pytest.raises(InvalidFile, match=name) as refused:
             open_locations(tmp_path / name)
+        assert "Rename" not in str(refused.value)
