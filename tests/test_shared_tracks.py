@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 
 from geoveil.geo.recordings import Track, gpx, length, tcx
 from geoveil.geo.recordings import fit as fit_files
-from geoveil.requests import shared_tracks
-from geoveil.requests.shared_tracks import SharedFile, TrackFiles
+from geoveil.requests.shared_tracks import CutTracks, SharedFile, TrackFiles
+from geoveil.zones import Rules
 from tests import rides
 from tests.worlds import HOME, ZONE, commute, released, worlds
 
@@ -64,8 +64,7 @@ def test_pieces_are_what_lies_outside(kind: str, tmp_path: Path) -> None:
     assert alone == longer
     assert len(alone) == 3
     files = TrackFiles.read([tmp_path / "0" / "rides"])
-    shared = shared_tracks.shared_files(files, [ZONE])
-    for each in shared:
+    for each in CutTracks.of(files, [ZONE], Rules()).shared:
         [piece] = each.pieces
         away = _EARTH.inv(*np.broadcast_to(HOME, (len(piece), 2)).T, *piece.places.T)[2]
         assert away.min() > 350
@@ -200,7 +199,7 @@ _VALUED = ("gpx", "tcx", "fit", "lines-geojson", "points-geojson", "csv", "gpkg"
 PLANTED: dict[str, tuple[Plant, Sequence[str]]] = {
     "interpolated cut": (_interpolated, [*rides.RIDES]),
     "total distance": (_before_the_cut(lambda track: _with(track, [length(track)] * len(track))), _VALUED),
-    "cumulative distance": (_before_the_cut(lambda track: _with(track, _cumulative(track))), _VALUED),
+    "cumulative distance": (_before_the_cut(lambda track: _with(track, _cumulative(track).tolist())), _VALUED),
     "index gaps": (_before_the_cut(lambda track: _with(track, range(len(track)))), _VALUED),
     "time since the start": (_before_the_cut(_since_the_start), ["gpx", "tcx", "fit", "kml", "lines-geojson"]),
     "smoothing before the cut": (_before_the_cut(_smoothed), [*rides.RIDES]),

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-from geoveil.requests.shared_tracks import TrackFiles, shared_files, write_files
-from geoveil.zones import Hiding, Zone
+from geoveil.requests.shared_tracks import CutTracks, TrackFiles, write_files
+from geoveil.zones import Hiding, Rules, Zone
 from tests import rides
 from tests.rides import Fix
 
@@ -112,7 +112,7 @@ def released(
         return {}
     begun = time.time_ns() - 10**9
     files = TrackFiles.read([sources], keep=keep_of(kind))
-    write_files(shared_files(files, zones), target, same_names=same_names)
+    write_files(CutTracks.of(files, zones, Rules()).shared, target, same_names=same_names)
     found = {}
     for path in sorted(target.rglob("*")):
         told = b"" if path.stat().st_mtime_ns >= begun else str(path.stat().st_mtime_ns).encode()

@@ -153,6 +153,40 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             _OPTIONAL,
         ),
     ),
+    "Places to hide": (
+        Setting(
+            "centres",
+            "Your file of centres: which disc hides which place. It is made at the first run, and every later run "
+            "needs it. Keep it like a key.",
+            line=_FILE,
+            page=OnPage("the file of centres"),
+        ),
+        Setting(
+            "margin",
+            "How far around a place nothing that happens changes what is released. [default: 350m]",
+            LENGTH,
+            page=OnPage("the margin around a place"),
+        ),
+        Setting(
+            "gap",
+            "Begin a new piece of a track where the next released point is later than that. [default: 10 minutes]",
+            line=_LENGTH,
+            page=OnPage("the time between two pieces"),
+        ),
+        Setting(
+            "shorten",
+            "What else is taken off the ends of pieces near a disc: a length such as 200m; or '2 tracks', everything "
+            "up to where so many tracks run together.",
+            line=OnLine(metavar="LENGTH|TRACKS"),
+            page=OnPage("what is taken off the ends"),
+        ),
+        Setting(
+            "same_names",
+            "Give released files the names of the originals, although these may tell when or where a track began.",
+            bool,
+            page=OnPage("the choice of names"),
+        ),
+    ),
     "Where the data is, from public knowledge": (
         Setting(
             "area",

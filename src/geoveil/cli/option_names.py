@@ -15,6 +15,7 @@ _WORDS = {
     "path": "-o",
     "p": "--at",
     "distance": "--hide",
+    "places": "--at",
     "x.crs": "the file's coordinate system",
     "place": "LEDGER",
     "backup": "BACKUP",

@@ -34,6 +34,7 @@ from geoveil.cli.smooth import smooth
 from geoveil.cli.studio import studio
 from geoveil.cli.terminal import State, broken_pipe, complain
 from geoveil.cli.verify import verify
+from geoveil.cli.zones import zones
 from geoveil.errors import GeoveilWarning
 
 __all__ = ["main", "program"]
@@ -77,7 +78,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 for each in (
-    *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, smooth, density),
+    *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, zones, smooth, density),
     *(explain, plan, check, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(each)

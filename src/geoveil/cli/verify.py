@@ -99,7 +99,7 @@ def _warnings(certificate: Certificate | None) -> list[str]:
     """Return the warnings of a certificate about columns that are released unchanged."""
     return [
         f"Warning: the column {column['name']} is released unchanged, and {', and '.join(column['warnings'])}."
-        for column in ([] if certificate is None else certificate["unchanged"])
+        for column in ([] if certificate is None else certificate.get("unchanged", ()))
         if column["warnings"]
     ]
 

@@ -17,9 +17,9 @@ from geoveil.geo.recordings import Track, TrackFormat, length, recordings_in, re
 
 if TYPE_CHECKING:
     from geoveil._types import Progress
-    from geoveil.zones import Cut, Zone
+    from geoveil.zones import Cut, Rules, Zone
 
-__all__ = ["SharedFile", "TrackFiles", "names_of", "shared_files", "write_files"]
+__all__ = ["CutTracks", "SharedFile", "TrackFiles", "names_of", "write_files"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Source:
 
 @dataclass(frozen=True, eq=False)
 class TrackFiles:
-    """The tracks of some files. They are private: `shared_files` returns what remains of them.
+    """The tracks of some files. They are private: `CutTracks.shared` is what remains of them.
 
     Parameters
     ----------
@@ -146,41 +146,80 @@ class SharedFile:
     ending: str
     pieces: tuple[Track, ...] = field(repr=False)
 
-    @property
-    def length(self) -> float:
-        """The length of the pieces on the ground, in metres."""
-        return sum(map(length, self.pieces))
-
     def write(self, path: Path) -> None:
         """Write the pieces into a new file."""
         self.format.write(path, self.pieces)
 
     @property
-    def begins(self) -> tuple[bool, str, list[list[float]]]:
-        """What files are sorted by: the first published time, if there is one, and the published places."""
+    def first_time(self) -> str:
+        """The first published time in whole seconds; empty if there is none."""
         times = np.concatenate([piece.times for piece in self.pieces])
-        first = "" if np.isnat(times).all() else str(np.nanmin(times).astype("datetime64[s]"))
-        return not first, first, [piece.places[0].tolist() for piece in self.pieces]
+        return "" if np.isnat(times).all() else str(np.nanmin(times).astype("datetime64[s]"))
+
+    @property
+    def rank(self) -> tuple[bool, str, str, bytes, str]:
+        """What files are sorted by: all that is published of them and nothing else, the first time first."""
+        content = b"".join(piece.places.tobytes() + piece.times.tobytes() for piece in self.pieces)
+        attributes = repr([piece.attributes for piece in self.pieces])
+        return not self.first_time, self.first_time, self.ending, content, attributes
 
 
-def shared_files(
-    files: TrackFiles, zones: Sequence[Zone], *, gap: float | None = None, trim: float = 0.0, together: int = 1
-) -> list[SharedFile]:
-    """Return what is left of each file, in an order that follows from what is left; see `geoveil.zones.cut`."""
-    from geoveil.zones import GAP, cut
+@dataclass(frozen=True, eq=False)
+class CutTracks:
+    """Tracks after the cut: what a recipient will see, and beside it the tracks before, for their owner alone.
 
-    found = cut(
-        zones, files.degrees, files.seconds, files.track_of, gap=gap or GAP, trim=trim, together=together
-    )  # fmt: skip
-    pieces: dict[int, list[Track]] = {}
-    for number, piece in files.pieces(found):
-        pieces.setdefault(number, []).append(piece)
-    shared = [
-        SharedFile(source.name, source.format, released_ending(source.path), tuple(pieces[number]))
-        for number, source in enumerate(files.sources)
-        if number in pieces
-    ]
-    return sorted(shared, key=lambda each: each.begins)
+    Parameters
+    ----------
+    files : TrackFiles
+        The tracks before the cut.
+    zones : tuple of Zone
+        The discs from which nothing is published.
+    shared : tuple of SharedFile
+        What is left of each file, in an order that follows from what is left.
+    """
+
+    files: TrackFiles
+    zones: tuple[Zone, ...]
+    shared: tuple[SharedFile, ...]
+
+    @classmethod
+    def of(cls, files: TrackFiles, zones: Sequence[Zone], rules: Rules) -> CutTracks:
+        """Cut tracks by public discs and rules."""
+        from geoveil.zones import cut
+
+        found = cut(
+            zones,
+            files.degrees,
+            files.seconds,
+            files.track_of,
+            gap=rules.gap,
+            trim=rules.trim,
+            together=rules.together,
+        )
+        pieces: dict[int, list[Track]] = {}
+        for number, piece in files.pieces(found):
+            pieces.setdefault(number, []).append(piece)
+        shared = [
+            SharedFile(source.name, source.format, released_ending(source.path), tuple(pieces[number]))
+            for number, source in enumerate(files.sources)
+            if number in pieces
+        ]
+        return cls(files, tuple(zones), tuple(sorted(shared, key=lambda each: each.rank)))
+
+    @property
+    def pieces(self) -> list[Track]:
+        """The published pieces."""
+        return [piece for each in self.shared for piece in each.pieces]
+
+    @cached_property
+    def points(self) -> int:
+        """The number of published points."""
+        return sum(map(len, self.pieces))
+
+    @cached_property
+    def length(self) -> float:
+        """The length of the published pieces together, in metres."""
+        return sum(map(length, self.pieces))
 
 
 def names_of(shared: Sequence[SharedFile], *, same: bool) -> list[str]:
@@ -190,11 +229,14 @@ def names_of(shared: Sequence[SharedFile], *, same: bool) -> list[str]:
     first time that is published in it, or numbered.
     """
     if not same:
-        stems = [f"{each.begins[1].replace(':', '-')}Z" if each.begins[1] else "track" for each in shared]
-        often, seen, names = Counter(stems), Counter[str](), []
-        for each, stem in zip(shared, stems, strict=True):
-            seen[stem] += 1
-            names.append(f"{stem}-{seen[stem]}{each.ending}" if often[stem] > 1 else f"{stem}{each.ending}")
+        wanted = [
+            (f"{each.first_time.replace(':', '-')}Z" if each.first_time else "track", each.ending) for each in shared
+        ]
+        often, seen, names = Counter(wanted), Counter[tuple[str, str]](), []
+        for stem, ending in wanted:
+            seen[stem, ending] += 1
+            number = f"-{seen[stem, ending]}" if often[stem, ending] > 1 else ""
+            names.append(f"{stem}{number}{ending}")
         return names
     names = [each.source.with_name(_stem(each.source) + each.ending).as_posix() for each in shared]
     twice = [name for name, count in Counter(map(str.casefold, names)).items() if count > 1]

@@ -151,6 +151,24 @@ class Centres:
                 found.append(near.zone)
         return [*dict.fromkeys(found)]
 
+    def rehearsed(self, places: Sequence[HiddenPlace], hiding: Hiding, source: Source) -> list[Zone]:
+        """Return the zones of known places, and zones of new places that are not kept: for the owner's eyes alone.
+
+        What they would leave of tracks is like what a release would leave. It must not be published, as a release has
+        other centres.
+        """
+        known, found = self._read(), []
+        for place in places:
+            near = self._near(place, known)
+            if near is None:
+                zone = Zone(random_bytes(8).hex(), hiding.law.draw(place.lat, place.lon, source), hiding)
+                near = _Known(place, zone, not source.exact)
+                known = [*known, near]
+            elif near.zone.hiding != hiding:
+                raise self._hidden_otherwise(near.zone.hiding)
+            found.append(near.zone)
+        return [*dict.fromkeys(found)]
+
     def known(self) -> list[Zone]:
         """Return the zones in the file."""
         return [each.zone for each in self._read()]

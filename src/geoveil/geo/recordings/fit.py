@@ -72,6 +72,10 @@ class FITTracks(TrackFormat):
 
     keep: tuple[str, ...]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("time", *self.keep)
+
     def read(self, path: Path) -> list[Track]:
         return recorded(path, open_fit(path), self.keep)
 

@@ -74,6 +74,10 @@ class GeoJSONTracks(TrackFormat):
             sequence = path.suffix.lower() not in (".geojson", ".json") or file.read(1) == b"\x1e"
         return cls(tuple(keep), time, sequence)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([self.time or "time", *self.keep]))
+
     def read(self, path: Path) -> list[Track]:
         guarded(path, "GeoJSON")
         tracks: list[Track] = []

@@ -28,6 +28,10 @@ class GPXTracks(TrackFormat):
 
     keep: tuple[str, ...]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("time", *self.keep)
+
     def read(self, path: Path) -> list[Track]:
         check_prolog(path, "gpx", "GPX")
         points: dict[tuple[object, object], list[Element]] = {}

@@ -28,6 +28,10 @@ _HEAD = (
 class KMLTracks(TrackFormat):
     """A KML file. Its points have no attributes but their times."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("time",)
+
     def read(self, path: Path) -> list[Track]:
         import shapely
 

@@ -56,6 +56,10 @@ class TableTracks(TrackFormat):
         released = tuple(dict.fromkeys([*([time] if time else []), *keep]))
         return cls(file, released, time)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.keep
+
     def read(self, path: Path) -> list[Track]:
         import pyarrow as pa
         import pyproj

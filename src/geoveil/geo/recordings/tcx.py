@@ -31,6 +31,10 @@ class TCXTracks(TrackFormat):
 
     keep: tuple[str, ...]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("time", *self.keep)
+
     def read(self, path: Path) -> list[Track]:
         return recorded(path, open_tcx(path), self.keep)
 

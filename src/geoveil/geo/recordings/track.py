@@ -102,6 +102,11 @@ class TrackFormat(ABC):
     can reach a released file.
     """
 
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The names of what is released of each ping besides its place."""
+
     @abstractmethod
     def read(self, path: Path) -> list[Track]:
         """Return the tracks of a file."""

@@ -1,0 +1,180 @@
+"""`geoveil zones`: share tracks as they are, except where their owner lives."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from geoveil.cli import terminal
+from geoveil.cli.command import command, gathered, setting
+from geoveil.cli.file_arguments import distinct, private_key
+from geoveil.cli.options import PRINTING, Output, output_of
+from geoveil.requests.accounts import ChargedAccounts
+from geoveil.settings import READING
+from geoveil.words import counted, hidden, metres
+
+if TYPE_CHECKING:
+    from geoveil.requests.shared_tracks import CutTracks
+    from geoveil.requests.zones_request import ZonesRequest
+
+__all__ = ["zones"]
+
+#: Headings of the help page.
+_HIDDEN, _RELEASED = "Places to hide", "What is released"
+
+
+@command(
+    "A year of rides, without the surroundings of home:",
+    "geoveil zones rides/*.gpx --at 47.37,8.54 --hide 200m --centres centres.json -o shared/",
+    "The next month, with the same disc:",
+    "geoveil zones july.fit --at 47.37,8.54 --hide 200m --centres centres.json -o july-shared.fit",
+)
+@click.argument("source", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@setting(
+    "at",
+    type=str,
+    multiple=True,
+    metavar="LAT,LON|FILE",
+    heading=_HIDDEN,
+    help="A place to hide, such as 47.37,8.54; or a file of places. May be repeated. A place within 100 m of a known "
+    "one has its disc.",
+)
+@setting("centres", required=True)
+@setting(
+    "hide",
+    heading=_HIDDEN,
+    help="Hide each place at this distance, such as 200m: from even odds, a guess between two places this far apart "
+    "is right at most 75% of the time.",
+)
+@setting("rho", heading=_HIDDEN, help="In place of --hide, where budgets add up: ρ per square metre.")
+@setting("margin")
+@setting("shorten")
+@setting(
+    "keep",
+    heading=_RELEASED,
+    help="Something to release of each point besides its place and time: ele, hr, cad, power or temp of a recording, "
+    "or a column of a table. May be repeated.",
+)
+@setting("same_names", heading=_RELEASED)
+@setting("gap", heading=_RELEASED)
+@gathered("account", lambda **given: ChargedAccounts(given["ledger"] or "", given["subject"]), ("ledger", "subject"))
+@setting("times", multiple=False, help="The column of times of a table, if it is not recognised.")
+@gathered("reading", lambda **given: {name: text for name, text in given.items() if text}, READING)
+@setting("target", help="The released file, or a folder of released files.")
+@setting("sign")
+@setting("dry_run", help="Only show what would be left; nothing is charged, kept or released.")
+@gathered("output", output_of, PRINTING)
+def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) -> None:
+    """Share tracks as they are, except around places such as your home.
+
+    FILE are recordings (.gpx, .fit, .tcx, .kml), GeoJSON, tables, or folders of them. Points inside a disc around
+    each place are left out, and new files are made of the others, in the same format. The centre of a disc is drawn
+    at random once, and kept in your file of centres for all later releases.
+    """
+    from geoveil.geo.formats.atomic import certificate_path
+
+    request = _request(source, **given)
+    overwrite = terminal.state().overwrite
+    with terminal.state().charges.opened(request.account.place) as ledger:
+        request.check(overwrite=overwrite)
+        with terminal.progress("Reading") as bar:
+            files = request.read(bar)
+        with terminal.waiting("Cutting"):
+            found, entries = (request.rehearsed(), []) if dry_run else request.zones(ledger)
+            cut = request.cut(files, found)
+        certificate = None
+        if not dry_run:
+            with terminal.waiting("Writing"):
+                certificate = request.write(cut, entries, overwrite=overwrite)
+            terminal.state().released = request.target
+    if output.json:
+        told = {} if certificate is None else {"output": request.target, "certificate": certificate}
+        terminal.json({**told, **_numbers(cut)})
+        return
+    if certificate is None:
+        terminal.say("Nothing was released or kept. In a release, a new place gets a disc of its own.")
+        _show(request, cut, request.columns(cut), [])
+        return
+    beside = str(certificate_path(Path(request.target)))
+    kept = f"{request.centres}: keep it to yourself, and keep a copy"
+    _show(request, cut, certificate["columns"], [("certificate", beside), ("centres", kept)])
+
+
+def _request(source: Sequence[str], **given: Any) -> ZonesRequest:
+    """Return the request that options state."""
+    from geoveil.requests.zones_request import ZonesRequest
+    from geoveil.zones import MARGIN, Hiding, Rules
+
+    account, target = given["account"], given["target"]
+    if account.subject is not None and not account.place:
+        raise click.UsageError("--subject needs --ledger, the ledger that is charged.")
+    if not given["at"]:
+        raise click.UsageError("Say what to hide with --at LAT,LON, such as --at 47.37,8.54; it may be repeated.")
+    if target is None or target == "-":
+        raise click.UsageError("Name the released file or folder with -o.")
+    distinct({**{path: path for path in source}, "--centres": given["centres"], "-o": target.rstrip("/\\")})
+    terminal.state().account = account
+    margin = MARGIN if given["margin"] is None else given["margin"]
+    return ZonesRequest(
+        tuple(path for each in source for path in _matching(each)),
+        given["at"],
+        Path(given["centres"]),
+        Hiding.of(given["hide"], given["rho"], margin),
+        Rules.of(given["gap"], given["shorten"]),
+        target,
+        keep=given["keep"],
+        time=given["times"],
+        reading=given["reading"],
+        same_names=given["same_names"],
+        account=account,
+        key=None if given["sign"] is None else private_key(given["sign"]),
+    )
+
+
+def _matching(pattern: str) -> list[Path]:
+    """Return the files that a pattern such as *.gpx matches; the shells of Windows pass it on as it is typed."""
+    found = [] if Path(pattern).exists() else sorted(glob.glob(pattern))
+    return [*map(Path, found or [pattern])]
+
+
+def _numbers(cut: CutTracks) -> dict[str, object]:
+    """Return what is released, in numbers; none of them is private."""
+    return {
+        "files": len(cut.shared),
+        "pieces": len(cut.pieces),
+        "points": cut.points,
+        "length": round(cut.length),
+        "discs": [{"lat": zone.lat, "lon": zone.lon, "radius": zone.radius} for zone in cut.zones],
+    }
+
+
+def _head(request: ZonesRequest, cut: CutTracks) -> str:
+    """Return what is released in a line."""
+    files = "" if request.single else f"{counted(len(cut.shared), 'file')}, "
+    pieces = counted(len(cut.pieces), "piece")
+    return f"{os.path.normpath(request.target)}: {files}{pieces} of {metres(cut.length)} together"
+
+
+def _hidden(request: ZonesRequest, cut: CutTracks) -> str:
+    """Return what is hidden in a line."""
+    radii = ", ".join(dict.fromkeys(metres(zone.radius) for zone in cut.zones))
+    return f"{hidden(request.hidden)} at 75%, inside {counted(len(cut.zones), 'disc')} of radius {radii} alone"
+
+
+def _removed(cut: CutTracks) -> str:
+    """Return what is removed in a sentence."""
+    removed, inside = len(cut.files) - cut.points, len(cut.files.sources) - len(cut.shared)
+    gone = f", and nothing is left of {counted(inside, 'file')}" if inside else ""
+    return f"For you only: {removed:,} of {counted(len(cut.files), 'point')} are removed{gone}."
+
+
+def _show(request: ZonesRequest, cut: CutTracks, columns: Sequence[str], more: Sequence[tuple[str, str]]) -> None:
+    """Print what is released, and what its owner alone should see."""
+    lines = [("hidden", _hidden(request, cut)), ("released", ", ".join(["places", *columns]))]
+    terminal.say(terminal.bold(_head(request, cut)), terminal.grid([*lines, *more]))
+    terminal.say(_removed(cut))

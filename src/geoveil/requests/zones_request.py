@@ -1,0 +1,212 @@
+"""A request to share tracks without what lies around hidden places: read, cut, written whole or not at all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.geo.formats import ending
+from geoveil.geo.recordings import recordings_in, released_ending
+from geoveil.requests.accounts import ChargedAccounts
+from geoveil.requests.shared_tracks import CutTracks, TrackFiles, write_files
+
+if TYPE_CHECKING:
+    from geoveil import Ledger, SigningKey
+    from geoveil._types import Progress
+    from geoveil.certificates import Certificate
+    from geoveil.zones import Hiding, Rules, Zone
+
+__all__ = ["ZonesRequest"]
+
+
+@dataclass(frozen=True)
+class ZonesRequest:
+    """Files of tracks, the places to hide, and how.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+        The files and folders of tracks.
+    places : tuple of str
+        The places, each as a latitude and a longitude, or as a file of places.
+    centres : Path
+        The owner's file of centres.
+    hiding : Hiding
+        How new places are hidden.
+    rules : Rules
+        The public rules of the cut.
+    target : str
+        The released file or folder.
+    keep : tuple of str
+        The attributes of points that are released besides places and times.
+    time : str, optional
+        The column of times of tables, if it is not recognised.
+    reading : dict
+        The options with which tables are read.
+    same_names : bool
+        Whether released files have the names of the originals.
+    account : ChargedAccounts
+        Who is charged for new centres.
+    key : SigningKey, optional
+        The key that signs the certificate.
+    """
+
+    paths: tuple[Path, ...]
+    places: tuple[str, ...]
+    centres: Path
+    hiding: Hiding
+    rules: Rules
+    target: str
+    keep: tuple[str, ...] = ()
+    time: str | None = None
+    reading: dict[str, object] = field(default_factory=dict)
+    same_names: bool = False
+    account: ChargedAccounts = field(default_factory=ChargedAccounts)
+    key: SigningKey | None = None
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether one file is released as one file, rather than into a folder."""
+        [*files] = self.paths
+        if len(files) != 1 or files[0].is_dir():
+            return False
+        return bool(Path(self.target).suffix) and not self.target.endswith(("/", "\\"))
+
+    def check(self, *, overwrite: bool) -> None:
+        """Refuse files that cannot be read and targets that cannot be written, before a centre is drawn."""
+        from geoveil.geo.formats.atomic import check_target
+
+        target = Path(self.target)
+        for path in self.paths:
+            for inner in recordings_in(path):
+                if not inner.exists():
+                    remedy = f"The folder is {inner.absolute().parent}."
+                    raise FileUnavailable(str(inner), "file not found", "a file that exists", remedy)
+            if path.is_dir() and target.absolute().is_relative_to(path.absolute()):
+                remedy = "Choose a folder elsewhere, so that the next run does not read it."
+                raise InvalidParameter("target", self.target, f"outside of the folder {path}", remedy)
+        if self.single:
+            allowed = released_ending(self.paths[0])
+            if ending(target) != allowed:
+                remedy = f"Name it {target.with_suffix(allowed).name}, or name a folder."
+                raise InvalidParameter("target", self.target, f"a file that ends in {allowed}, or a folder", remedy)
+        elif overwrite and target.is_dir():
+            self._check_own(target)
+        check_target(target, overwrite=overwrite, folder=not self.single)
+
+    def _check_own(self, folder: Path) -> None:
+        """Refuse to replace a folder that holds anything but what was released into it."""
+        from geoveil.geo.formats.fingerprints import digest
+        from geoveil.geo.formats.side_files import side_files
+
+        account = self._earlier(folder)
+        if account is None or account.get("file", {}).get("sha256") != digest(folder) or side_files(folder).read:
+            allowed = "a folder as it was released, which can be replaced as a whole"
+            remedy = "Move your own files out of it and remove it, or choose another name."
+            raise InvalidFile(str(folder), "a folder with other or changed files", allowed, remedy)
+
+    @staticmethod
+    def _earlier(target: Path) -> dict[str, Any] | None:
+        """Return the certificate of an earlier release at the target, if there is one."""
+        from geoveil.certificates import read_certificate
+        from geoveil.geo.formats.atomic import certificate_path
+
+        try:
+            return dict(read_certificate(certificate_path(target)))
+        except InvalidFile:
+            return None
+
+    def read(self, progress: Progress | None = None) -> TrackFiles:
+        """Read all tracks."""
+        return TrackFiles.read(self.paths, keep=self.keep, time=self.time, reading=self.reading, progress=progress)
+
+    def zones(self, ledger: Ledger | None = None) -> tuple[list[Zone], list[dict[str, Any]]]:
+        """Return the zones of the places, and the entries of the ledger that charged them.
+
+        The centres of new places are charged, drawn and stored.
+        """
+        from geoveil.answering.charging import LedgerCharger, account_names
+        from geoveil.locations.hiding import ChargedCentres
+        from geoveil.noise import source_of
+        from geoveil.zones import Centres, is_of_zones, places_of, zones_stated
+
+        charging = None
+        if ledger is not None:
+            subjects = account_names(self.account.subject, None)
+            charging = ChargedCentres(LedgerCharger(ledger, subjects, subject=self.account.subject))
+        before = self._earlier(Path(self.target))
+        published = zones_stated(before) if before is not None and is_of_zones(before) else ()
+        found = Centres(self.centres).zones(
+            places_of([*self.places]), self.hiding, source_of(None), charging, published
+        )
+        return found, [] if charging is None else [dict(entry) for entry in charging.entries]
+
+    def rehearsed(self) -> list[Zone]:
+        """Return zones like those of a release, for the eyes of the owner alone: nothing is charged or kept."""
+        from geoveil.noise import source_of
+        from geoveil.zones import Centres, places_of
+
+        return Centres(self.centres).rehearsed(places_of([*self.places]), self.hiding, source_of(None))
+
+    def cut(self, files: TrackFiles, zones: Sequence[Zone]) -> CutTracks:
+        """Return what is left of the files."""
+        found = CutTracks.of(files, zones, self.rules)
+        if not found.shared:
+            remedy = "Give more tracks. Nothing was written; the centres are kept for the next time."
+            raise InvalidFile(str(self.paths[0]), "no point outside of the discs", "tracks that leave them", remedy)
+        return found
+
+    def write(
+        self, cut: CutTracks, entries: Sequence[dict[str, Any]] = (), *, overwrite: bool = False
+    ) -> dict[str, Any]:
+        """Write what is left with its certificate, completely or not at all, and return the certificate."""
+        from geoveil.certificates import signed
+        from geoveil.geo.formats.atomic import staging_folder, write_certificate
+        from geoveil.geo.formats.fingerprints import digest
+        from geoveil.zones import zones_certificate
+
+        target = Path(self.target)
+        account = zones_certificate(cut.zones, self.rules, self.columns(cut), entries=entries)
+        with staging_folder(target, overwrite=overwrite, folder=not self.single) as staging:
+            new = staging / target.name
+            if self.single:
+                [only] = cut.shared
+                only.write(new)
+            else:
+                new.mkdir()
+                write_files(cut.shared, new, same_names=self.same_names)
+            account["file"] = {"name": target.name, "sha256": digest(new)}
+            account = dict(signed(cast("Certificate", account), self.key))
+            write_certificate(new, account)
+        return account
+
+    @staticmethod
+    def columns(cut: CutTracks) -> list[str]:
+        """Return the names of what is released of points besides their places."""
+        return [*dict.fromkeys(name for each in cut.shared for name in each.format.columns)]
+
+    def command(self) -> str:
+        """Return the request as a command."""
+        words = ["geoveil", "zones", *map(str, self.paths)]
+        for place in self.places:
+            # A latitude in the south begins with a dash, which must not be read as an option.
+            words.append(f"--at={place}")
+        law = self.hiding.law.describe()
+        words += ["--rho", str(law["rho"])] if "rho" in law else ["--hide", f"{self.hidden:.0f}m"]
+        words += ["--centres", str(self.centres), "-o", self.target]
+        for name in self.keep:
+            words += ["--keep", name]
+        words += ["--same-names"] if self.same_names else []
+        return shlex.join(words)
+
+    @property
+    def hidden(self) -> float:
+        """The distance that is hidden at 75%, in metres."""
+        from geoveil.zones.zone import CHANCE
+
+        return float(self.hiding.law.hidden(CHANCE))

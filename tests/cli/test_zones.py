@@ -1,0 +1,265 @@
+"""`geoveil zones`: one disc for a place whatever is run again, files whole or not at all, remedies that work."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import geoveil as gv
+from geoveil.geo.recordings import gpx
+from geoveil.zones import Centres
+from tests import rides
+from tests.worlds import HOME, commute
+
+AT = f"{HOME[1]},{HOME[0]}"
+HIDDEN = ["--at", AT, "--hide", "200m", "--centres", "centres.json"]
+#: A place 60 m away from home.
+NEAR = "{1},{0}".format(*rides.offset(*HOME, 0, 60))
+
+
+@pytest.fixture
+def ridden(run: Any, tmp_path: Path) -> Any:
+    """Run commands in a folder with rides."""
+    make(tmp_path / "rides", commute())
+    return run
+
+
+def make(folder: Path, world: Any, kind: str = "gpx") -> None:
+    """Write rides into a new folder."""
+    folder.mkdir()
+    for name, ride in world:
+        rides.make(kind, ride, folder, name)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of a released folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_is_shared(ridden: Any, tmp_path: Path) -> None:
+    """A folder goes in and a folder comes out, with a certificate that `verify` confirms; files are named anew."""
+    done = ridden("zones", "rides", *HIDDEN, "-o", "shared/")
+    assert done.code == 0, done.err
+    assert "shared: 3 files, 3 pieces of" in done.out
+    assert "200 m at 75%, inside 1 disc of radius 599 m alone" in done.out
+    assert "For you only:" in done.out
+    assert len(contents(tmp_path / "shared")) == 3
+    assert not {path.name for path in (tmp_path / "rides").iterdir()} & set(contents(tmp_path / "shared"))
+    checked = ridden("verify", "shared")
+    assert (checked.code, "shared: as certified" in checked.out) == (0, True), checked.err
+    certificate = json.loads((tmp_path / "shared.certificate.json").read_text())
+    assert certificate["columns"] == ["time"]
+    assert AT not in json.dumps(certificate)
+    with next((tmp_path / "shared").iterdir()).open("a") as file:
+        file.write(" ")
+    assert ridden("verify", "shared").code == 1
+
+
+def test_a_place_is_never_drawn_again(ridden: Any, tmp_path: Path) -> None:
+    """The next run, a housemate, and the place declared again nearby have the same disc; the file stays as it is."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
+    before = (tmp_path / "centres.json").read_bytes()
+    for name, place in (("again", AT), ("near", NEAR)):
+        assert ridden("zones", "rides", "--at", place, *HIDDEN[2:], "-o", name).code == 0
+        assert contents(tmp_path / name) == contents(tmp_path / "first")
+    both = ridden("zones", "rides", "--at", NEAR, *HIDDEN, "-o", "both", "--json")
+    assert [len(json.loads(both.out)["discs"]), (tmp_path / "centres.json").read_bytes()] == [1, before]
+    assert contents(tmp_path / "both") == contents(tmp_path / "first")
+
+
+def test_another_machine_needs_the_file_of_centres(
+    ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a copy of the file, another machine draws nothing; discs and files are the same."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
+    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path / "other" / "backups"))
+    (tmp_path / "other").mkdir()
+    shutil.copy2(tmp_path / "centres.json", tmp_path / "other" / "centres.json")
+    done = ridden("zones", "rides", *HIDDEN[:4], "--centres", "other/centres.json", "-o", "second")
+    assert done.code == 0, done.err
+    assert contents(tmp_path / "second") == contents(tmp_path / "first")
+
+
+def test_a_lost_file_is_told_about(ridden: Any, tmp_path: Path) -> None:
+    """Before a second draw the owner is told where the copy is; copying it back gives the same disc."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
+    backup = Centres(tmp_path / "centres.json").backup
+    (tmp_path / "centres.json").unlink()
+    told = ridden("zones", "rides", *HIDDEN, "-o", "second")
+    assert told.code == 3
+    assert f"Copy {backup} to centres.json" in told.err
+    assert not (tmp_path / "second").exists()
+    shutil.copy2(backup, tmp_path / "centres.json")
+    assert ridden("zones", "rides", *HIDDEN, "-o", "second").code == 0
+    assert contents(tmp_path / "second") == contents(tmp_path / "first")
+
+
+def test_a_release_remembers_its_discs(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the file and its copy, the certificate of the release that is replaced stops a second draw."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared").code == 0
+    (tmp_path / "centres.json").unlink()
+    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path / "empty"))
+    told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--overwrite")
+    assert told.code == 3
+    assert "a second centre would tell more" in told.err
+
+
+def test_homes_in_one_disc_give_the_same_files(ridden: Any, tmp_path: Path) -> None:
+    """The theorem through the command: with one centre, another home and other points around it change no byte."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "one").code == 0
+    make(tmp_path / "other", commute(3))
+    assert ridden("zones", "other", "--at", NEAR, *HIDDEN[2:], "-o", "two").code == 0
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_a_ledger_is_charged_once_for_a_place(ridden: Any, tmp_path: Path) -> None:
+    """With ρ, the centre is charged when it is drawn; runs with the same disc cost nothing more."""
+    ridden("budget", "create", "b.db", "ann", "--rho", "1e-3")
+    asked = ["rides", "--at", AT, "--rho", "4e-4", "--centres", "centres.json", "--ledger", "b.db", "--subject", "ann"]
+    spent = []
+    for name in ("first", "second"):
+        done = ridden("zones", *asked, "-o", name)
+        assert done.code == 0, done.err
+        with gv.Ledger("b.db") as ledger:
+            spent.append(str(ledger.account("ann").spent))
+    assert spent == ["0.0004", "0.0004"]
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+    assert ridden("verify", "second", "--ledger", "b.db").code == 0
+    more = ridden("zones", *asked, "--at", "46.95,7.44", "-o", "third", "--json")
+    assert more.code == 0, more.err
+    assert len(json.loads(more.out)["discs"]) == 2
+    # What is left is not enough for a third place.
+    over = ridden("zones", *asked, "--at", "46.20,6.14", "-o", "fourth")
+    assert over.code == 4, over.err
+    assert not (tmp_path / "fourth").exists()
+
+
+def test_a_uniform_disc_needs_no_ledger(ridden: Any) -> None:
+    """A ledger adds up ρ: the refusal of --hide names --rho, which works."""
+    ridden("budget", "create", "b.db", "ann", "--rho", "1e-3")
+    more = ["--ledger", "b.db", "--subject", "ann", "-o", "shared"]
+    told = ridden("zones", "rides", *HIDDEN, *more)
+    assert told.code == 2
+    assert "--rho" in told.err
+    assert ridden("zones", "rides", "--at", AT, "--rho", "1e-4", "--centres", "c.json", *more).code == 0
+
+
+def test_nothing_is_kept_of_a_dry_run(ridden: Any, tmp_path: Path) -> None:
+    """A dry run shows what would be left, and writes neither files nor a centre."""
+    before = {path.name for path in tmp_path.iterdir()}
+    done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run")
+    assert (done.code, "Nothing was released or kept" in done.out) == (0, True)
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_is_replaced_as_a_whole(ridden: Any, tmp_path: Path) -> None:
+    """An existing folder needs --overwrite, and a file of one's own in it stops that."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared").code == 0
+    told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--keep", "ele")
+    assert (told.code, "--overwrite" in told.err) == (3, True)
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--keep", "ele", "--overwrite").code == 0
+    assert all(b"<ele>" in content for content in contents(tmp_path / "shared").values())
+    mine = tmp_path / "shared" / "mine.gpx"
+    mine.write_text("mine")
+    told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--overwrite")
+    assert (told.code, "Move your own files out" in told.err, mine.read_text()) == (3, True, "mine")
+    mine.unlink()
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--overwrite").code == 0
+    assert not any(b"<ele>" in content for content in contents(tmp_path / "shared").values())
+
+
+def test_files_are_written_whole_or_not_at_all(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a fault in the last file nothing is there, and the centre is kept for the next run."""
+    write, count = gpx.GPXTracks.write, 0
+
+    def failing(self: Any, path: Path, pieces: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise OSError(28, "No space left on device")
+        write(self, path, pieces)
+
+    monkeypatch.setattr(gpx.GPXTracks, "write", failing)
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared").code != 0
+    left = {path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")}
+    assert left == {"rides", "trips.csv", "centres.json"}
+    monkeypatch.undo()
+
+
+def test_one_file_is_shared_as_one_file(ridden: Any, tmp_path: Path) -> None:
+    """A file may be named, in its own format; another format is refused with a name that works."""
+    [first, *_] = sorted((tmp_path / "rides").iterdir())
+    told = ridden("zones", str(first), *HIDDEN, "-o", "ride.fit")
+    assert (told.code, "ride.gpx" in told.err) == (2, True)
+    done = ridden("zones", str(first), *HIDDEN, "-o", "ride.gpx", "--keep", "hr")
+    assert done.code == 0, done.err
+    assert "ride.gpx: 1 piece of" in done.out
+    assert "gpxtpx:hr" in (tmp_path / "ride.gpx").read_text()
+    assert ridden("verify", "ride.gpx").code == 0
+
+
+def test_originals_may_lend_their_names(ridden: Any, tmp_path: Path) -> None:
+    """With --same-names files have the names of the originals; two of one name are refused."""
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--same-names").code == 0
+    names = sorted(path.name for path in (tmp_path / "rides").iterdir())
+    assert sorted(contents(tmp_path / "shared")) == names
+    (tmp_path / "more").mkdir()
+    shutil.copy(tmp_path / "rides" / names[0], tmp_path / "more" / names[0])
+    told = ridden("zones", "rides", "more", *HIDDEN, "-o", "both", "--same-names")
+    assert (told.code, "Leave --same-names out" in told.err) == (2, True)
+    assert ridden("zones", "rides", "more", *HIDDEN, "-o", "both").code == 0
+
+
+def test_tracks_that_never_leave_are_no_release(ridden: Any, tmp_path: Path) -> None:
+    """If nothing is outside of the discs, that is said, and nothing is written."""
+    make(tmp_path / "garden", [("walk", rides.straight(HOME, points=5, step=10.0))])
+    told = ridden("zones", "garden", *HIDDEN, "-o", "shared")
+    assert (told.code, "no point outside of the discs" in told.err) == (3, True)
+    assert not (tmp_path / "shared").exists()
+
+
+def test_places_come_from_a_file(ridden: Any, tmp_path: Path) -> None:
+    """A file of places hides each of them."""
+    (tmp_path / "places.csv").write_text(f"lat,lon\n{AT}\n47.36,8.60\n")
+    done = ridden("zones", "rides", "--at", "places.csv", *HIDDEN[2:], "-o", "shared", "--json")
+    assert len(json.loads(done.out)["discs"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["zones", "rides", *HIDDEN[2:], "-o", "shared"], "--at 47.37,8.54"),
+        (["zones", "rides", *HIDDEN], "-o"),
+        (["zones", "rides", "--at", AT, "--hide", "200m", "-o", "shared"], "--centres"),
+        (["zones", "rides", "--at", AT, "--centres", "c.json", "-o", "shared"], "--hide"),
+        (["zones", "nowhere.gpx", *HIDDEN, "-o", "shared"], "file not found"),
+        (["zones", "rides", *HIDDEN, "-o", "rides/shared"], "elsewhere"),
+        (["zones", "rides", *HIDDEN, "-o", "shared", "--keep", "speed"], "worked out from removed points"),
+        (["zones", "rides", *HIDDEN, "-o", "shared", "--subject", "ann"], "--ledger"),
+        (["zones", "rides", *HIDDEN, "-o", "centres.json"], "centres.json"),
+    ],
+)
+def test_a_request_that_cannot_be_answered_draws_nothing(
+    ridden: Any, tmp_path: Path, asked: list[str], told: str
+) -> None:
+    """What is missing or wrong is named before a centre is drawn."""
+    done = ridden(*asked)
+    assert done.code == (3 if told == "file not found" else 2), done.out
+    assert told in done.err
+    assert not (tmp_path / "centres.json").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell of Linux or macOS")
+@pytest.mark.parametrize("kind", ["csv", "points-geojson", "tcx"])
+def test_other_formats_are_shared(run: Any, tmp_path: Path, kind: str) -> None:
+    """The command takes every format that tracks come in; tables need no area."""
+    make(tmp_path / "tracks", commute(), kind)
+    done = run("zones", "tracks", *HIDDEN, "-o", "shared")
+    assert done.code == 0, done.err
+    endings = {Path(name).suffix for name in contents(tmp_path / "shared")}
+    assert endings == {f".{kind.rpartition('-')[2]}"}
