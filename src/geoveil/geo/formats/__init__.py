@@ -136,8 +136,8 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
         if kind is not None and ending(path) != ".gpkg" and not _is_geopackage(path):
             raise named_error(path, kind) from None
         found = None if path.is_dir() else _ending_by_content(path)
-        taken = found is None or opener is _OPEN.get(found) or _belongs(found, ending(path))
-        if found != ".csv" and not taken:
+        # Logs of receivers are recognised by content, whatever their ending.
+        if found not in (None, ".csv") and opener not in (open_nmea, open_igc) and not _belongs(found, ending(path)):
             remedy = f"Rename it, so that it ends in {found}."
             raise InvalidFile(str(path), f"content of a {found} file", f"a {ending(path)} file", remedy) from None
         raise
