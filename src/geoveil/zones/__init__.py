@@ -1,5 +1,6 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
+from geoveil.zones.attacks import Attempt, attempts
 from geoveil.zones.centres import NEAR, Centres, Charging, backup_folder
 from geoveil.zones.certificate import (
     Rules,
@@ -18,6 +19,7 @@ __all__ = [
     "GAP",
     "MARGIN",
     "NEAR",
+    "Attempt",
     "Centres",
     "Charging",
     "Cut",
@@ -28,6 +30,7 @@ __all__ = [
     "Rules",
     "Zone",
     "ZonesRelease",
+    "attempts",
     "backup_folder",
     "cut",
     "distances",

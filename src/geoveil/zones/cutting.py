@@ -187,7 +187,7 @@ def _meets(zone: Zone, start: Floats, stop: Floats) -> NDArray[np.bool_]:
     Seen from the centre, a point at distance r on the sphere has the chord 2·RADIUS·sin(r/(2·RADIUS)) in its direction
     (Lambert's azimuthal projection). Lines of many kilometres bend by less than a metre in a hundred of them.
     """
-    one, other = _around(zone, start), _around(zone, stop)
+    one, other = around(zone, start), around(zone, stop)
     along = other - one
     length = np.maximum((along**2).sum(axis=1), 1e-12)
     share = np.clip(-(one * along).sum(axis=1) / length, 0, 1)
@@ -195,7 +195,7 @@ def _meets(zone: Zone, start: Floats, stop: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.hypot(*nearest.T) <= zone.radius)
 
 
-def _around(zone: Zone, degrees: Floats) -> Floats:
+def around(zone: Zone, degrees: Floats) -> Floats:
     """Return points in metres around the centre of a zone, in Lambert's azimuthal projection of the sphere."""
     lon, lat = np.radians(degrees[:, 0] - zone.lon), np.radians(degrees[:, 1])
     at = np.radians(zone.lat)

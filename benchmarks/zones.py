@@ -1,0 +1,225 @@
+"""How near attacks come to places that zones hide, on phones of Geolife.
+
+A place is where trips of the data begin or end: at least three ends within 100 m. For each number of ends, trips that
+begin or end there are chosen at random, a zone is drawn, and the trips are cut and attacked. The map of roads is made
+of all other trips. Errors are in metres: the median and the 90% quantile over places and draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from geoveil.mechanisms.discs import STEPS, TruncatedGaussian, UniformDisc
+from geoveil.noise import source_of
+from geoveil.privacy import CGP
+from geoveil.zones import Hiding, Rules, Zone, attacks, cut, propose_places
+from geoveil.zones.cutting import around
+
+Floats = np.ndarray
+
+DATA = Path(os.environ.get("GEOVEIL_GEOLIFE", "../shared/data/geolife"))
+#: Seconds between two fixes after which another trip begins.
+PAUSE = 1200
+
+
+@dataclass(frozen=True)
+class Trip:
+    """Longitudes and latitudes, and seconds."""
+
+    degrees: Floats
+    seconds: Floats
+
+
+@cache
+def trips() -> list[Trip]:
+    """Return all trips in the data."""
+    found = []
+    for path in sorted(DATA.glob("*/Trajectory/*.plt")):
+        rows = np.loadtxt(path, delimiter=",", skiprows=6, usecols=(0, 1, 4), ndmin=2)
+        seconds = rows[:, 2] * 86400
+        breaks = np.flatnonzero(np.diff(seconds) > PAUSE) + 1
+        for part, when in zip(np.split(rows, breaks), np.split(seconds, breaks), strict=True):
+            if len(part) > 1:
+                found.append(Trip(part[:, 1::-1].copy(), when))
+    return found
+
+
+def metres(degrees: Floats, place: Floats) -> Floats:
+    """Return about how far points are from a place."""
+    scale = np.radians(1) * 6371000 * np.array([np.cos(np.radians(place[1])), 1])
+    return np.hypot(*((degrees - place) * scale).T)
+
+
+@cache
+def homes() -> list[tuple[tuple[float, float], tuple[int, ...]]]:
+    """Return the places, longitude and latitude, and the trips that begin or end there."""
+    ends = np.concatenate([trip.degrees[[0, -1]] for trip in trips()])
+    found = []
+    for proposed in propose_places(ends):
+        place = np.array([proposed.place.lon, proposed.place.lat])
+        near = np.flatnonzero(metres(ends, place) <= 100)
+        found.append(((float(place[0]), float(place[1])), tuple(sorted({int(end) // 2 for end in near}))))
+    return found
+
+
+def true_centre(radius: int) -> Hiding:
+    """Return the size of a disc around the place itself; its law is not used."""
+    return Hiding(UniformDisc(10), radius - 11)
+
+
+def gaussian(scale: float, radius: int) -> Hiding:
+    """Return discs with Gaussian noise of a scale, and of a radius."""
+    reach = int(4 * scale)
+    return Hiding(TruncatedGaussian(CGP(rho=0.5 / scale**2), reach), radius - reach - 1)
+
+
+def uniform(reach: int, radius: int) -> Hiding:
+    """Return discs with uniform centres within reach."""
+    return Hiding(UniformDisc(reach), radius - reach - 1)
+
+
+#: The name, the discs, and how centres are drawn: on the place, once, or for each track.
+ROWS: dict[str, tuple[Hiding, str]] = {
+    "true centre 200": (true_centre(200), "true"),
+    "true centre 500": (true_centre(500), "true"),
+    "true centre 599": (true_centre(599), "true"),
+    "new centre per track σ74 R475": (gaussian(74, 475), "each"),
+    "σ74 R475": (gaussian(74, 475), "once"),
+    "σ74 R590": (gaussian(74, 590), "once"),
+    "σ149 R1180": (gaussian(149, 1180), "once"),
+    "uniform a240 R590": (uniform(240, 590), "once"),
+    "uniform a490 R590": (uniform(490, 590), "once"),
+    "default: uniform a248 R599": (Hiding.of(hide=200), "once"),
+}
+RULES = {
+    "as it is": Rules(),
+    "+ 200 m": Rules(trim=200),
+    "≥ 2 tracks": Rules(together=2),
+    "≥ 5 tracks": Rules(together=5),
+}
+ATTACKS = ("circle", "lines", "headings", "roads")
+
+
+def drawn(hiding: Hiding, how: str, place: tuple[float, float], rng: np.random.Generator) -> Zone:
+    """Return a zone of a place."""
+    if how == "true":
+        return Zone("true", (round(place[1] * STEPS), round(place[0] * STEPS)), hiding)
+    return Zone("drawn", hiding.law.draw(place[1], place[0], source_of(rng)), hiding)
+
+
+def attacked(
+    hiding: Hiding, how: str, ends: int, rng: np.random.Generator, rules: Rules, wanted: tuple[str, ...]
+) -> Iterator[dict[str, float]]:
+    """Yield the errors of attacks on each place with so many ends, for one draw."""
+    for place, whose in homes():
+        if len(whose) < ends:
+            continue
+        chosen = rng.choice(whose, ends, replace=False)
+        zone = drawn(hiding, how, place, rng)
+        found, left = [], set(range(len(trips()))) - {*chosen.tolist()}
+        degrees = np.concatenate([trips()[i].degrees for i in chosen])
+        seconds = np.concatenate([trips()[i].seconds for i in chosen])
+        tracks = np.repeat(np.arange(ends), [len(trips()[i].degrees) for i in chosen])
+        if how == "each":
+            for i in chosen:
+                own = drawn(hiding, how, place, rng)
+                kept = cut([own], trips()[i].degrees, trips()[i].seconds)
+                at = trips()[i].degrees[kept.rows]
+                found += [around(zone, unprojected) for unprojected in ends_of(own, at, kept.pieces)]
+        else:
+            kept = cut([zone], degrees, seconds, tracks, trim=rules.trim, together=rules.together)
+            found = attacks.zone_ends(zone, degrees[kept.rows], kept.pieces)
+        if not found:
+            continue
+        home = around(zone, np.array([place]))[0]
+        guesses = {"centre": np.zeros(2)}
+        if "circle" in wanted:
+            guesses["circle"] = attacks.fit_circle(found, zone.radius + rules.trim)
+        if "lines" in wanted:
+            guesses["lines"] = attacks.meet_lines(found)
+        if "headings" in wanted and how == "once":
+            guesses["headings"] = attacks.follow_headings(zone, found)
+        if "roads" in wanted and how == "once":
+            guesses["roads"] = attacks.follow_roads(
+                zone, found, attacks.Roads(zone, [trips()[i].degrees for i in left])
+            )
+        yield {name: float(np.hypot(*(guess - home))) for name, guess in guesses.items()}
+
+
+def ends_of(zone: Zone, degrees: Floats, pieces: Floats) -> Iterator[Floats]:
+    """Yield the ends of pieces at a zone in degrees, from the end away."""
+    for piece in np.unique(pieces):
+        part = degrees[pieces == piece]
+        for away in (part, part[::-1]):
+            if np.hypot(*around(zone, away[:1])[0]) <= zone.radius + 300:
+                yield away[:2000]
+
+
+def figures(errors: list[dict[str, float]], name: str) -> str:
+    """Return the median and the 90% quantile of an attack's errors."""
+    found = [each[name] for each in errors if name in each]
+    return f"{np.median(found):.0f}/{np.quantile(found, 0.9):.0f}" if found else "–"
+
+
+def table(draws: int, counts: tuple[int, ...], wanted: tuple[str, ...]) -> None:
+    """Print the errors of all attacks for all discs."""
+    print(f"| zone | ends | cases | {' | '.join(wanted)} |\n|---|---|---|{'---|' * len(wanted)}")
+    for name, (hiding, how) in ROWS.items():
+        for ends in counts:
+            rng, start = np.random.default_rng([ends, 1]), time.perf_counter()
+            times = draws if ends < 50 else 6 * draws  # few places have so many
+            errors = [each for _ in range(times) for each in attacked(hiding, how, ends, rng, Rules(), wanted)]
+            if errors:
+                cells = " | ".join(figures(errors, attack) for attack in wanted)
+                print(f"| {name} | {ends} | {len(errors)} | {cells} |", flush=True)
+            print(f"{name}, {ends}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
+def remedies(draws: int, counts: tuple[int, ...]) -> None:
+    """Print what shortening the ends changes, at the default."""
+    print("| published | ends | cases | headings | roads |\n|---|---|---|---|---|")
+    for name, rules in RULES.items():
+        for ends in counts:
+            rng = np.random.default_rng([ends, 2])
+            hiding = Hiding.of(hide=200)
+            errors = [
+                each
+                for _ in range(draws)
+                for each in attacked(hiding, "once", ends, rng, rules, ("headings", "roads"))
+            ]
+            cells = " | ".join(figures(errors, attack) for attack in ("headings", "roads"))
+            print(f"| {name} | {ends} | {len(errors)} | {cells} |", flush=True)
+
+
+def bars(draws: int) -> bool:
+    """Print the circle fit at the default and around true centres, with ten ends, beside their bars."""
+    met = True
+    for name, least, most in (("default: uniform a248 R599", 160.0, np.inf), ("true centre 599", 0.0, 15.0)):
+        rng = np.random.default_rng(3)
+        hiding, how = ROWS[name]
+        errors = [
+            each["circle"] for _ in range(draws) for each in attacked(hiding, how, 10, rng, Rules(), ("circle",))
+        ]
+        median = float(np.median(errors))
+        met &= least <= median <= most
+        print(f"{name}, 10 ends, {len(errors)} cases: median circle fit {median:.0f} m")
+    return met
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["bars", "table", "remedies"], default="bars")
+    parser.add_argument("--draws", type=int, default=20)
+    given = parser.parse_args()
+    if given.what == "bars":
+        sys.exit(0 if bars(given.draws) else 1)
+    (table(given.draws, (3, 10, 50), ATTACKS) if given.what == "table" else remedies(given.draws, (10, 50)))
