@@ -1,7 +1,8 @@
 from . import errors, paper
 from ._version import __version__
+from .advice import Advice
+from .answering.concerns import Concern
 from .answering.loading import load
-from .answering.preparation import Concern
 from .budget import Account, Entry, Ledger
 from .certificates import PublicKey, SigningKey
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
@@ -20,6 +21,7 @@ __all__ = [
     "CGP",
     "GP",
     "Account",
+    "Advice",
     "Area",
     "AreaSuggestion",
     "Check",

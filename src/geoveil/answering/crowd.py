@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo import Area
 from geoveil.geo.forms import Floats
+from geoveil.geo.geometries import Index
 from geoveil.noise import Source
 from geoveil.postprocess.flow_cells import advise_flows, flow_kernel, most_divisions, round_length
 from geoveil.postprocess.flow_sharpening import sharpen_flows
@@ -159,6 +160,19 @@ def _moment(microseconds: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
 
 
+class PublicCrowd(Protocol):
+    """The public numbers of a crowd's items, from which the query follows; see `CrowdSource`."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def all_sizes(self) -> tuple[Index, Index]: ...
+
+    @property
+    def rounding(self) -> float: ...
+
+
 @dataclass(frozen=True)
 class CrowdQuestion(ABC, Generic[Q]):
     """A question about a crowd."""
@@ -204,7 +218,7 @@ class CrowdQuestion(ABC, Generic[Q]):
         return 1 / sizes if self.cap is None else np.minimum(1.0, self.cap / sizes)
 
     @abstractmethod
-    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Q:
+    def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> Q:
         """Return the query about the items, in metres of the plane."""
 
     @abstractmethod
@@ -242,7 +256,7 @@ class CrowdQuestion(ABC, Generic[Q]):
             raise InvalidParameter("bandwidth", self.bandwidth, allowed, "Make the cells larger.")
         return side
 
-    def _common(self, source: CrowdSource, total: float, slices: Slices) -> dict[str, Any]:
+    def _common(self, source: PublicCrowd, total: float, slices: Slices) -> dict[str, Any]:
         largest = int(source.all_sizes[0].max())
         # One part in a billion covers the rounding of the total, which is not needed if one unit holds all points.
         return {
@@ -280,7 +294,7 @@ class HeatMapQuestion(CrowdQuestion[CrowdMap]):
         found = kernel_side(max(total / self.weight, 1.0), rho * self.grid.cell**2, cells, most_divisions=most)
         return found.divisions, found.cells
 
-    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> CrowdMap:
+    def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> CrowdMap:
         divisions, side = self._kernel(guarantee, total, slices)
         cell, pad = self.grid.cell / divisions, 2 * side + 1
         rows, columns = (length * divisions + 2 * pad for length in self.grid.shape)
@@ -397,7 +411,7 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
             self._known[bandwidth, beside] = side, regions, borders
         return self._known[bandwidth, beside]
 
-    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> RegionCounts:
+    def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> RegionCounts:
         bandwidth, beside = self._bandwidth(guarantee, total, slices.count)
         side, regions, _ = self._regions(bandwidth, beside)
         how = {"lattice": regions.lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
@@ -463,7 +477,7 @@ class FlowsQuestion(CrowdQuestion[Flows]):
 
     name: str = field(init=False, default="flows")
 
-    def query(self, source: CrowdSource, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
+    def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
         common = self._common(source, total, slices)
         if self.grid is not None:
             divisions, side = self._kernel(guarantee, total, slices)

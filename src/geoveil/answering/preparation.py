@@ -6,9 +6,7 @@ import os
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from geoveil._types import Columns, Progress
 from geoveil.answering.charging import Charger, note_charge
@@ -19,9 +17,8 @@ from geoveil.answering.row_rules import RowRules
 from geoveil.answering.settings import Settings
 from geoveil.answering.streaming import FilePoints, FileRelease
 from geoveil.budget import SPENT
-from geoveil.errors import InvalidFile, InvalidParameter, Message, warn
+from geoveil.errors import InvalidFile, InvalidParameter, warn
 from geoveil.facts import Reason
-from geoveil.geo import Area
 from geoveil.geo.columns import choose, reasons_of
 from geoveil.geo.formats import LocationFile, ending
 from geoveil.geo.formats.atomic import (
@@ -39,57 +36,19 @@ from geoveil.geo.point_times import chosen_time_columns
 from geoveil.geo.row_selection import check_column
 from geoveil.geo.seconds import time_column
 from geoveil.noise import Source
-from geoveil.privacy import CGP, Guarantee, dist_inf
-from geoveil.queries import Persons, Query, UnitSizes
-from geoveil.words import metres
-
-#: Nearly everything is lost if the noise on half of the points exceeds the area's radius divided by this.
-_LOST = 4
-#: The owner is told if the noise is at least this many times that of a person with one point,
-_TIMES = 10
-#: and, in a file with a column of persons, at least this many metres: less noise leaves the streets recognisable.
-_FAR = 500
+from geoveil.privacy import Guarantee
 
 C = TypeVar("C", bound=CountedRows)
 
 __all__ = [
-    "Concern",
     "PreparedFile",
     "check_columns",
-    "concerns_of",
-    "concerns_of_rows",
     "for_release",
     "plane_of_file",
     "prepare",
     "rehearse",
     "rules_of",
 ]
-
-
-class Concern(Message):
-    r"""A concern about a release, which its owner should know before it is made; `str` gives its text.
-
-    Parameters
-    ----------
-    template : str
-        The text, with placeholders for the names of arguments and for data.
-    grave : bool
-        Whether someone at a terminal is asked before the release, rather than only told.
-    **data : object
-        The values of the placeholders for data.
-
-    Examples
-    --------
-    >>> _ = (folder / "trips.csv").write_text("lat,lon\n" + "37.78,-122.41\n" * 400)
-    >>> told = []
-    >>> _ = gv.Locations(folder / "trips.csv", area=bay, confirm=told.extend).points(to=folder / "out.csv", rho=5e-5)
-    >>> str(told[0])[:57], told[0].grave
-    ('All 400 points belong to one person and share the budget:', True)
-    """
-
-    def __init__(self, template: str, /, *, grave: bool, **data: object) -> None:
-        super().__init__(template, **data)
-        self.grave = grave
 
 
 @dataclass(frozen=True)
@@ -118,78 +77,6 @@ class PreparedFile:
             raise
         progress(1.0)
         return release
-
-
-def concerns_of(
-    persons: Persons[Any], alone: Query, guarantee: Guarantee, area: Area, *, several: bool, timed: bool
-) -> list[Concern]:
-    """Return the concerns about a release of points, which follow from public facts.
-
-    These facts are the number of points of each person, the budget and the area. Locations are not looked at.
-
-    Parameters
-    ----------
-    persons : Persons
-        The query of each person.
-    alone : Query
-        The query about a person with a single point.
-    guarantee, area
-        Those of the release.
-    several, timed : bool
-        Whether persons are named, and whether each point has a time.
-    """
-    order = np.argsort(persons.sizes, kind="stable")
-    sizes = persons.sizes[order]
-    points = int(sizes.sum())
-    # Half of all points belong to persons with at least this many points, and so with at least this noise.
-    at = int(np.searchsorted(np.cumsum(sizes), points / 2))
-    size = int(sizes[at])
-    queries = (persons.queries[int(persons.which[order[at]])] if size > 1 else alone, alone)
-    typical, one = (area.ground(query.error(0.05, each=True)) for query in queries)
-    if lost := typical > area.radius / _LOST:
-        problem = (
-            "Nearly everything would be lost: released points would typically be up to {typical} from the true "
-            "ones (with probability 95%), in an area of {area}."
-        )
-    elif typical < _TIMES * one or (several and typical < _FAR):
-        return []
-    elif several:
-        problem = (
-            "The points of a person share that person's budget: those of a person with {size} points, which is "
-            "typical here, would be up to {typical} from the true ones (with probability 95%). A single point of "
-            "a person would be up to {alone} away."
-        )
-    else:
-        problem = (
-            "All {n} points belong to one person and share the budget: released points would be up to {typical} "
-            "from the true ones (with probability 95%). A single point of a person would be up to {alone} away."
-        )
-    helps = [] if several else ["name the column of persons with {person} if there are several"]
-    if size > 1 and timed and guarantee.metric == dist_inf:
-        helps.append('protect any day instead of all of a person\'s locations with {protect:"1 day"}')
-    if size > 1:
-        helps.append('keep fewer rows, such as one a minute with {thin:"1 minute"}')
-    if isinstance(guarantee, CGP):
-        helps.append("smooth the released tracks with {release.smooth}")
-    helps += ["ask another question, such as {locations.hull} or {locations.center}", "give a larger budget"]
-    told = {"typical": metres(typical), "alone": metres(one), "n": f"{points:,}", "area": area.name}
-    # Tracks of known persons are expected to have much noise; a forgotten column of persons is likely a mistake.
-    grave = lost or not several
-    return [Concern(f"{problem} What helps: {'; '.join(helps)}.", grave=grave, size=f"{size:,}", **told)]
-
-
-def concerns_of_rows(rows: CountedRows) -> list[Concern]:
-    """Return the concerns about the release of points that were counted."""
-    rules = rows.rules
-    units = UnitSizes(1) if rows.counted.largest is not None else None
-    return concerns_of(
-        rows.persons,
-        rules.query(1, units),
-        rules.guarantee,
-        rules.plane.area,
-        several=rows.people.by is not None,
-        timed=len(rules.file.time_columns) == rules.file.points_in_a_row,
-    )
 
 
 def prepare(

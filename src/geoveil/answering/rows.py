@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from geoveil._types import Columns, Labels, Progress
 from geoveil.answering.charging import Charger
+from geoveil.answering.concerns import Concern
 from geoveil.answering.crowd import CrowdQuestion
 from geoveil.answering.intake import Intake
 from geoveil.answering.pipeline import Inquiry, OutputFile, R, answer
-from geoveil.answering.preparation import Concern
+from geoveil.answering.public_rows import PublicRows
 from geoveil.answering.requests import Question
 from geoveil.errors import InvalidParameter, warn
 from geoveil.geo import Area, Plane
@@ -124,6 +126,10 @@ class Rows(ABC):
     @abstractmethod
     def labels(self) -> Iterable[object] | None:
         """Return the labels of the persons; None if all points are one person's."""
+
+    @abstractmethod
+    def public_rows(self, protect: str | timedelta | None, progress: Progress) -> PublicRows:
+        """Return the public numbers from which errors follow, given what is protected together."""
 
     @abstractmethod
     def points(self, method: str, asked: Asked) -> Release:

@@ -1,78 +1,233 @@
-"""`geoveil check`: tell the owner of a file whether it is ready to be released."""
+"""`geoveil check`: tell the owner of a file what it can be used for, and how it is released for that."""
 
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
+from geoveil.advice import PURPOSES, Advice, Use
 from geoveil.cli import terminal
 from geoveil.cli.command import broken, command, gathered
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, possible
 from geoveil.cli.questions import DATA, settings_of
+from geoveil.geo.columns import ROW
 from geoveil.requests.budgets import Budget
-from geoveil.requests.file_request import FileSettings
+from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions
 from geoveil.settings import LEVELS
-from geoveil.wording import unit_name
-from geoveil.words import counted, metres
+from geoveil.words import hidden
 
 if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-    from geoveil.privacy import Guarantee
-    from geoveil.requests.file_check import Finding, TypicalPerson
+    from geoveil.requests.file_check import CheckedFile, Finding
 
 
-#: The word before a finding, and its colour.
+#: The word before a finding, and its colour; those of a verdict.
 _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", "cyan"), "stop": ("stop", "red")}
+#: The name of the released file for each purpose, and its ending; that of points follows from the source.
+_TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "answers": "answers"}
 
 
-@command("Is it ready?", "geoveil check trips.csv --person user --area 37.77,-122.42,50km")
+@command(
+    "What can it be used for?",
+    "geoveil check trips.csv",
+    "How is a map made of it?",
+    "geoveil check trips.csv --person user --area 37.77,-122.42,50km --for map",
+)
 @SOURCE
+@click.option(
+    "--for",
+    "wanted",
+    type=click.Choice([purpose.name for purpose in PURPOSES]),
+    help="Show the command of this purpose alone.",
+)
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing; say what is assumed.")
 @possible
 @gathered("data", lambda format, **given: (settings_of(given), format), ("person", *DATA))
 @as_json
-def check(source: str, budget: Budget | None, data: tuple[FileSettings, str | None], as_json: bool) -> None:
-    """Check whether a file is ready to be released. Nothing is spent, released or charged.
+def check(
+    source: str,
+    wanted: str | None,
+    yes: bool,
+    budget: Budget | None,
+    data: tuple[FileSettings, str | None],
+    as_json: bool,
+) -> None:
+    """Find out what a file can be used for, and how it is released for that. Nothing is spent, released or charged.
 
-    The output is about the true data and must not be shared. It ends with the command that releases the file. Exits
-    with 3 if something must be stated or corrected first.
+    The output looked at the true data, for its owner alone: do not share it. In a terminal it asks what it cannot
+    know. Exits with 3 if something must be stated or corrected first.
     """
-    from geoveil.requests.file_check import CheckedFile, Finding
-
     settings, form = data
     asked = budget or Budget("hide", str(LEVELS["low"]))
-    guarantee = asked.protecting(settings.protect)
-    with incoming(source, form) as path, terminal.waiting(f"Looking at {path.name}"):
-        checked = CheckedFile(path, settings, guarantee)
-        found = [*checked.findings()]
-    noise = None if checked.typical is None else UnitNoise.of(checked.typical, asked.guarantee)
-    if noise is not None:
-        found.append(Finding("note", noise.sentence("--privacy low" if budget is None else "this budget")))
-    ready = all(finding.kind in ("good", "note") for finding in found)
-    line = next_command(source, found, "" if budget is not None else "--privacy low")
+    with incoming(source, form) as path:
+        checked = _look(path, settings, asked)
+        if not (yes or as_json) and source != "-" and terminal.interactive():
+            checked = _answered(checked, asked)
+            wanted = wanted or _purpose(checked.advice)
+    options = [] if form is None else ["--format", form]
+    shown = ShownCheck(checked.file, checked.findings, checked.advice, asked, source, tuple(options))
     if as_json:
-        told = {"ready": ready, "findings": [_data(finding) for finding in found], "next": line}
-        terminal.json(told if noise is None else {**told, "noise": noise.data})
+        terminal.json(shown.data())
     else:
+        shown.show(wanted)
+    if not shown.ready:
+        click.get_current_context().exit(3)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A file that was checked, with its findings and advice."""
+
+    file: CheckedFile
+    findings: list[Finding]
+    advice: Advice | None
+
+
+def _look(path: Path, settings: FileSettings, budget: Budget) -> Looked:
+    from geoveil.requests.file_check import CheckedFile
+
+    with terminal.waiting(f"Looking at {path.name}"):
+        file = CheckedFile(path, settings, budget.protecting(settings.protect))
+        found = [*file.findings()]
+        return Looked(file, found, file.advice(budget.guarantee))
+
+
+def _answered(checked: Looked, budget: Budget) -> Looked:
+    """Ask whose the points are and where, unless that is stated; check the file again if that changes something."""
+    file, settings = checked.file, checked.file.settings
+    if file.rows is None:
+        return checked
+    proposed = file.completed
+    if settings.person is None:
+        named = "" if proposed.person in (None, ROW) else f"{proposed.person}, "
+        told = f"Whose are the points? {named}another column of persons, row (each row another person), or one"
+        given = click.prompt(told, default=proposed.person or "one", err=True)
+        settings = replace(settings, person=None if given == "one" else given)
+    if settings.area is None and proposed.area is not None:
+        told = "Where are they, from public knowledge? A city, a region, or LAT,LON,RADIUS"
+        settings = replace(settings, area=click.prompt(told, default=proposed.area, err=True))
+    same = (settings.person, settings.area) == (proposed.person, proposed.area)
+    return checked if same else _look(file.path, settings, budget)
+
+
+def _purpose(advice: Advice | None) -> str | None:
+    """Ask what the data is for."""
+    names = [] if advice is None else [use.purpose.name for use in advice.uses]
+    if len(names) < 2:
+        return None
+    told = f"What for? {', '.join(names)}, or all"
+    given: str = click.prompt(told, type=click.Choice([*names, "all"]), default="all", show_choices=False, err=True)
+    return None if given == "all" else given
+
+
+@dataclass(frozen=True)
+class ShownCheck:
+    """What was found about a file, for those who show it."""
+
+    file: CheckedFile
+    findings: Sequence[Finding]
+    advice: Advice | None
+    budget: Budget
+    source: str
+    #: Further options of its commands.
+    options: tuple[str, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing must be stated or corrected first."""
+        return all(finding.kind in ("good", "note") for finding in self.findings)
+
+    def command(self, use: Use) -> str | None:
+        """Return the command that releases the file for a purpose; None if it lacks a file of the owner's."""
+        best, purpose = use.best, use.purpose
+        if purpose.name == "counts" or not use.useful:
+            return None
+        person = self.file.completed.person
+        labelled = person not in (None, ROW) and purpose.question not in CROWD
+        settings = replace(self.file.completed, pseudonyms=labelled, **best.data)  # type: ignore[arg-type]
+        request = FileRequest(
+            purpose.question,
+            self.file.path,
+            self.source,
+            settings,
+            self.budget,
+            QuestionOptions(**best.question),  # type: ignore[arg-type]
+            target=self._target(purpose.name),
+        )
+        report = ["--report", f"{purpose.name}.html"] if purpose.question in CROWD else []
+        return " ".join([request.command(), *self.options, *report])
+
+    def _target(self, purpose: str) -> str:
+        """Return a name for the released file that no file has, in the format of the source if that can be written."""
+        from geoveil.geo.formats import targets
+
+        name = Path(_TARGETS.get(purpose) or f"{purpose}{targets(Path(self.source))[0]}")
+        free = (name if number == 1 else name.with_stem(f"{name.stem}-{number}") for number in range(1, 1000))
+        return str(next((path for path in free if not path.exists()), name))
+
+    def data(self) -> dict[str, object]:
+        """Return everything for programs; the next command is that of the first useful purpose."""
+        advice, best = self.advice, None if self.advice is None else self.advice.best
+        uses = [] if advice is None else [use.data() | {"command": self.command(use)} for use in advice.uses]
+        told = {"ready": self.ready, "findings": [_data(finding) for finding in self.findings], "purposes": uses}
+        return {**told, "next": None if best is None else self.command(best)}
+
+    def show(self, wanted: str | None) -> None:
+        """Print the findings, then what the file can be used for with the command for each, or for one purpose."""
         lines = [
-            (terminal.styled(*_SIGNS[finding.kind]), " ".join(finding.told(OPTIONS)).rstrip()) for finding in found
+            (terminal.styled(*_SIGNS[finding.kind]), " ".join(finding.told(OPTIONS)).rstrip())
+            for finding in self.findings
         ]
         terminal.answer(terminal.grid(lines))
-        if noise is not None:
-            terminal.answer(*noise.table())
-        terminal.answer("", terminal.bold(_verdict(found)))
+        if self.advice is None:
+            terminal.answer("", terminal.bold("Not ready yet: first correct what is marked with stop."))
+            return
+        self._show_table(self.advice)
+        for use in self.advice.uses:
+            if wanted in (None, use.purpose.name):
+                self._show_use(self.advice, use)
+        terminal.answer("", *self._remarks())
+
+    def _show_table(self, advice: Advice) -> None:
+        levels = [hidden(away) for away in LEVELS.values()]
+        rows = [[use.purpose.wish, *use.errors.values(), use.best.verdict] for use in advice.uses]
+        terminal.answer(terminal.bold("\nWhat it can be used for, and the error if this much is hidden"))
+        name, value = self.budget.option
+        judged = f"at {hidden(float(self.budget.text))}" if name == "--hide" else f"with {name} {value}"
+        terminal.answer(terminal.table(["", *levels, judged], rows))
+
+    def _show_use(self, advice: Advice, use: Use) -> None:
+        wish = use.purpose.wish[0].upper() + use.purpose.wish[1:]
+        terminal.answer(terminal.bold(wish), terminal.grid([("", use.told(advice.instead_of(use)))]))
+        line = self.command(use)
         if line is not None:
-            _show_next(line, found, budget is None)
-    if not ready:
-        click.get_current_context().exit(3)
+            # A backslash continues a command in the shells of Linux and macOS alone.
+            for part in [f"  {line}"] if os.name == "nt" else broken(line, terminal.console().width, prompt=" "):
+                click.echo(part)
+        elif use.useful:
+            terminal.answer("  It needs a file of your districts: geoveil counts FILE --regions DISTRICTS.")
+        terminal.answer("")
+
+    def _remarks(self) -> list[str]:
+        """Return what the reader should know about the commands."""
+        told = [
+            "Errors follow from public numbers. Those of points hold with 95% probability; those of maps and flows "
+            "are the smallest cells whose numbers stand out from noise."
+        ]
+        if any("area" in finding.settings for finding in self.findings):
+            told.append(
+                "The area was found by looking at the data, and it is published: name the one that you would have "
+                "named without looking. The smaller it is, the finer are maps and flows."
+            )
+        if any("missing" in finding.settings or "outside" in finding.settings for finding in self.findings):
+            told.append("Rows are removed, as the certificate states.")
+        return told
 
 
 def _options(finding: Finding) -> str:
@@ -89,108 +244,3 @@ def _data(finding: Finding) -> dict[str, str]:
     """Return a finding for programs."""
     what, remedy = finding.told(OPTIONS)
     return {"kind": finding.kind, "what": what, "remedy": remedy, "options": _options(finding)}
-
-
-def next_command(source: str, found: Sequence[Finding], budget: str = "--privacy low") -> str | None:
-    """Return the command that releases a file, or None if something must be corrected first."""
-    if any(finding.kind == "stop" for finding in found):
-        return None
-    typed = click.get_current_context().meta["geoveil.typed"]
-    given = [shlex.quote(word) for word in typed if word != "--json"]
-    options = [_options(finding) for finding in found if finding.settings]
-    return " ".join(filter(None, ["geoveil points", *given, "-o", _target(source), *options, budget]))
-
-
-def _target(source: str) -> str:
-    """Return a name for the released file, in the format of the source if that can be written."""
-    from geoveil.geo.formats import targets
-
-    return f"released{targets(Path(source))[0]}"
-
-
-def _verdict(found: Sequence[Finding]) -> str:
-    kinds = {finding.kind for finding in found}
-    if "stop" in kinds:
-        return "Not ready yet: first correct what is marked with stop."
-    return "Nearly ready: add what is marked with need." if "need" in kinds else "Ready."
-
-
-def _show_next(line: str, found: Sequence[Finding], guessed: bool) -> None:
-    """Print the command that releases the file, and say which of its options are suggestions."""
-    terminal.answer("", "Next:")
-    width = terminal.console().width
-    # A backslash continues a command in the shells of Linux and macOS alone.
-    for part in [f"  {line}"] if os.name == "nt" else broken(line, width, prompt=" "):
-        click.echo(part)
-    more = []
-    if guessed:
-        more.append("--privacy low hides 100 m at 75%: choose what your data needs ('geoveil explain --privacy low').")
-    for finding in found:
-        option = _options(finding)
-        if "person" in finding.settings:
-            more.append(
-                f"{option} is a guess: keep it only if each person has one value of their own in this column. Leave "
-                "it out if all rows are of one person."
-            )
-        elif "area" in finding.settings:
-            more.append(f"{option} was found by looking at the data: replace it if you would have named another area.")
-        elif finding.settings:
-            more.append(f"{option} removes rows; the certificate states that they were removed.")
-    if more:
-        terminal.answer("", *more)
-
-
-#: The options for what is hidden together, by the names of metrics.
-_PROTECT = {"1 day": "--protect '1 day'", "1 hour": "--protect '1 hour'", "1": "--protect point"}
-
-
-class UnitNoise(NamedTuple):
-    """The noise of a typical person's points for several units, with all points and after thinning."""
-
-    person: TypicalPerson
-    noise: dict[str, float]
-    less: dict[str, float]
-
-    @classmethod
-    def of(cls, person: TypicalPerson, budget: Guarantee) -> UnitNoise:
-        """Return the noise for a budget."""
-        return cls(person, person.noise(budget), person.noise(budget, thinned=True) if person.step else {})
-
-    @property
-    def data(self) -> dict[str, object]:
-        """The comparison for programs."""
-        person, told = self.person, {"points": self.person.points, "radius_95": self.noise}
-        thinned = {"thin": person.step, "thinned": person.thinned, "radius_95_thinned": self.less}
-        return {**told, **(thinned if person.step else {})}
-
-    def sentence(self, budget: str) -> str:
-        """Return the comparison in a sentence, with the options to add; units that change nothing are left out."""
-        person, names = self.person, [*self.noise]
-        sizes = [(self.noise[name], self.less.get(name)) for name in names]
-        names = [name for at, name in enumerate(names) if at == 0 or sizes[at] != sizes[at - 1]]
-        told = ", ".join(f"{metres(self.noise[name])} for {_protecting(name)}" for name in names)
-        whose = "The person" if person.alone else "A typical person"
-        said = f"{whose} has {person.points:,} points: with {budget}, noise moves 95% of points by at most {told}."
-        if person.step:
-            kept = f"{person.step.removeprefix('1 ')} (--thin {person.step!r}), {counted(person.thinned, 'point')}"
-            said += f" Thinned to one every {kept}: {', '.join(metres(self.less[name]) for name in names)}."
-        return said
-
-    def table(self) -> Iterator[Text | Table]:
-        """Yield the comparison as a table."""
-        from geoveil.privacy import as_metric
-
-        person, rows = self.person, [(f"all {self.person.points:,} points", *map(metres, self.noise.values()))]
-        if person.step:
-            kept = f"one every {person.step.removeprefix('1 ')}: {person.thinned:,}"
-            rows.append((kept, *map(metres, self.less.values())))
-        yield terminal.bold("\nNoise of a point (95%), by what is protected")
-        yield terminal.table(["", *(unit_name(as_metric(name)) for name in self.noise)], rows)
-
-
-def _protecting(name: str) -> str:
-    """Return what is protected under the name of a metric, with the option that asks for it."""
-    from geoveil.privacy import as_metric
-
-    option = f" ({_PROTECT[name]})" if name in _PROTECT else ""
-    return ("whole trajectories" if name == "inf" else unit_name(as_metric(name))) + option

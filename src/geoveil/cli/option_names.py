@@ -34,6 +34,7 @@ _COMMANDS = {
     "locations.points": "'geoveil points'",
     "locations.hull": "'geoveil hull'",
     "locations.center": "'geoveil summary'",
+    "locations.heatmap": "'geoveil heatmap'",
     "release.smooth": "--smooth",
     "ledger.create": "'geoveil budget create'",
     "ledger.lower": "'geoveil budget lower'",

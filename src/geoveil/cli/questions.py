@@ -150,7 +150,8 @@ class FileQuestion:
         """Ask the question within its budget, write and draw the answer, and show it; or show its cost and error."""
         charges = terminal.state().charges
         with incoming(self.source, self.format) as path, charges.opened(self.request.account.place) as ledger:
-            request = replace(self.request, path=path)
+            # Someone at a terminal is asked about a hopeless error.
+            request = replace(self.request, path=path, accepted=self.yes or terminal.interactive())
             if request.question == "points":
                 from geoveil.geo.formats import opener_of
 
@@ -250,7 +251,9 @@ class FileQuestion:
         """Tell of earlier releases and of concerns about this one; someone at a terminal is asked about grave ones."""
         _tell_earlier(request)
         for concern in concerns:
-            terminal.note(concern.worded(OPTIONS))
+            # A release that is refused says why.
+            if request.accepted or not concern.hopeless:
+                terminal.note(concern.worded(OPTIONS))
         if any(concern.grave for concern in concerns) and not self.yes and terminal.interactive():
             click.confirm("Release it nevertheless?", abort=True, err=True)
 
@@ -385,7 +388,7 @@ class ShownAnswer:
     "Through a pipe:",
     f"cat trips.csv | geoveil points - -o - --person user {_AREA} --rho 5e-5 | head -3",
 )
-@click.option("--yes", "-y", is_flag=True, help="Release without asking, even if nearly everything would be lost.")
+@click.option("--yes", "-y", is_flag=True, help="Release without asking, even if the error is hopeless.")
 @question("points", ("keep", "motion", "method", "pseudonyms"), _ANSWERED)
 def points(asking: FileQuestion, yes: bool) -> None:
     """Release every point of a file, with noise.

@@ -29,6 +29,7 @@ __all__ = [
     "SAMPLE",
     "check_kept",
     "followed_share",
+    "own_suspicions",
     "row_places",
     "sampled",
     "suspicions",
@@ -94,7 +95,12 @@ def suspicions(name: Hashable, values: ColumnValues, places: Floats, plane: Plan
     """
     share = followed_share(values, places)
     close = [f"it follows the locations closely: it explains {share:.0%} of where they are"]
-    return [*_by_name(name), *_by_values(values, plane), *(close if share >= _CLOSELY else [])]
+    return [*own_suspicions(name, values, plane), *(close if share >= _CLOSELY else [])]
+
+
+def own_suspicions(name: Hashable, values: ColumnValues, plane: Plane | None) -> list[str]:
+    """Return the reasons why a column itself, by its name or its values, seems to tell places."""
+    return [*_by_name(name), *_by_values(values, plane)]
 
 
 def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Columns, plane: Plane | None) -> None:

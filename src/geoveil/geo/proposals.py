@@ -73,6 +73,11 @@ class AreaSuggestion:
     clamps: bool
 
     @property
+    def text(self) -> str:
+        """The area as a text that names it."""
+        return self.place or f"{self.lat:g},{self.lon:g},{self.radius / 1000:g}km"
+
+    @property
     def argument(self) -> str:
         """The area as an argument in Python."""
         if self.place is not None:

@@ -19,7 +19,7 @@ from geoveil.geo.seconds import EPOCH, EPOCH_UNITS
 
 __all__ = [
     *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "are_times", "degrees_of", "encoding_of"),
-    *("is_missing", "is_number", "recognise", "unit_of"),
+    *("is_missing", "is_number", "names_persons", "recognise", "unit_of"),
 ]
 
 #: Number of first rows that are looked at.
@@ -434,6 +434,18 @@ _NOBODY = frozenset(
         *("taxon", "species", "breed", "state", "county", "country"),
     )
 )
+
+
+def names_persons(name: object) -> bool:
+    """Return whether a column's name says that it names persons.
+
+    Examples
+    --------
+    >>> names_persons("user_id"), names_persons("deviceId"), names_persons("id")
+    (True, True, False)
+    """
+    said = {*_tokens(name), "".join(_tokens(name))}
+    return _NOBODY.isdisjoint(said) and not _PERSONS.isdisjoint(said)
 
 
 def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geoveil._types import Progress
+from geoveil.answering.concerns import concerns_of_rows
 from geoveil.answering.counted_rows import CountedRows, count_rows
 from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.crowd_sources import FileCrowd
@@ -17,11 +19,11 @@ from geoveil.answering.loading import frame_of, rows_of
 from geoveil.answering.preparation import (
     PreparedFile,
     check_columns,
-    concerns_of_rows,
     plane_of_file,
     prepare,
     rules_of,
 )
+from geoveil.answering.public_rows import PublicRows
 from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
 from geoveil.geo import Area
@@ -29,7 +31,7 @@ from geoveil.geo.formats import open_locations
 from geoveil.geo.forms import Index
 from geoveil.geo.planes import Plane
 from geoveil.locations.memory import MemoryRows
-from geoveil.privacy import CGP, Guarantee
+from geoveil.privacy import CGP, Guarantee, protected_metric
 from geoveil.release import CrowdRelease, Release
 
 if TYPE_CHECKING:
@@ -78,6 +80,12 @@ class FileRows(Rows):
         # The budget does not matter for counting persons.
         person = self._settings.person
         return None if person is None else self._counted(CGP(rho=1), lambda share: None, timed=False).people.names
+
+    def public_rows(self, protect: str | timedelta | None, progress: Progress) -> PublicRows:
+        guarantee, metric = CGP(rho=1), protected_metric(protect)
+        guarantee = guarantee if metric is None else guarantee.under_unit(metric)
+        timed = self._settings.times is not None or len(self._file.time_columns) == self._file.points_in_a_row
+        return PublicRows.of(self._counted(guarantee, progress, timed=timed))
 
     def points(self, method: str, asked: Asked) -> Release:
         if asked.output is None:

@@ -34,11 +34,12 @@ from geoveil._types import (
     Times,
 )
 from geoveil._types import Path as PathLike
+from geoveil.advice import Advice, advise
 from geoveil.answering import crowd_requests, requests
 from geoveil.answering.charging import Charger, NoCharger
+from geoveil.answering.concerns import Concern
 from geoveil.answering.crowd import Every
 from geoveil.answering.pipeline import OutputFile
-from geoveil.answering.preparation import Concern
 from geoveil.answering.rows import Asked, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
 from geoveil.arithmetic import steady
@@ -56,6 +57,7 @@ from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Metric, promise, protected_metric
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
+from geoveil.settings import LEVELS
 from geoveil.wording import protected
 from geoveil.zones import MARGIN, Hiding, PlacesLike, Rules, places_of
 
@@ -1032,6 +1034,33 @@ class Locations(Card):
     def _charging(self) -> ChargedCentres | None:
         """Return who is charged for the centres of zones: nobody, outside of a session."""
         return None
+
+    def check(self, *, hide: Hide = None, rho: Rho = None, epsilon: Epsilon = None) -> Advice:
+        """Say what the data can be used for, from its public numbers alone. Nothing is released or charged.
+
+        Parameters
+        ----------
+        hide, rho, epsilon : optional
+            The budget that is planned; by default 100 m are hidden. Errors for 100 m, 500 m and 2 km are told as well.
+
+        Returns
+        -------
+        Advice
+            Its `uses`, the best first, have the purpose, the verdict, the error at each level and the best settings
+            found: what is protected, thinning, smoothing, and cells. `code` has the line of Python that releases the
+            data for it.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> crowd = geopandas.GeoSeries.from_xy(*rng.normal([[-122.42], [37.77]], 0.02, (2, 4000)), crs=4326)
+        >>> advice = gv.Locations(crowd, person="row", area="San Francisco").check(hide=200)
+        >>> use = advice.uses[0]
+        >>> use.purpose.wish, use.best.verdict, advice.code(use)
+        ('publish a map of where people are', 'good', 'locations.heatmap(600, hide=200)')
+        """
+        hide = LEVELS["low"] if hide is rho is epsilon is None else hide
+        return advise(self._rows.public_rows(self._protect, self._progress), promise(hide, rho, epsilon, None))
 
     # How a question is asked: the budget becomes a guarantee, and the rows answer.
 

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil._types import LocationsLike
+from geoveil._types import LocationsLike, Progress
 from geoveil.answering import requests
+from geoveil.answering.concerns import concerns_of
 from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.crowd_requests import trips_of
 from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of, take_in
 from geoveil.answering.pipeline import InMemory, inquiry_about
-from geoveil.answering.preparation import concerns_of
+from geoveil.answering.point_facts import PointFacts
 from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms
+from geoveil.answering.public_rows import PublicRows, protect_of
 from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
 from geoveil.errors import InvalidParameter
 from geoveil.geo import Area, Form, enter
+from geoveil.geo.columns import ROW
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.forms import Index
 from geoveil.geo.geometries import RowName, position
+from geoveil.privacy import protected_metric
 from geoveil.queries import Answer, Answers, UnitSizes
 from geoveil.release import CrowdRelease, Release
 from geoveil.release.kinds import kind_of
@@ -92,6 +97,22 @@ class MemoryRows(Rows):
     def labels(self) -> Iterable[object] | None:
         person = self._settings.person
         return None if person is None else people_of(self.form, person).labels
+
+    def public_rows(self, protect: str | timedelta | None, progress: Progress) -> PublicRows:
+        form, settings = self.form, replace(self._settings, pseudonyms=False)
+        if form.plane is None:
+            remedy = "Name the city or region that the data is from; errors follow from its size, too."
+            raise InvalidParameter("area", None, "stated, for advice", remedy)
+        ends = max(len(form.pairs), 1)
+        timed = settings.times is not None or len(form.times) == ends
+        data = take_in(form, settings, timed=timed)
+        codes = None if data.persons is None else data.persons.codes
+        facts = PointFacts(codes, data.form.rows, data.microseconds if timed else None)
+        thin, stated = settings.thin, protect_of(protected_metric(protect))
+        by_row = isinstance(settings.person, str) and settings.person == ROW and ROW not in form.names
+        return PublicRows(
+            facts, form.plane, codes is not None, ends, stated, None if thin is None else str(thin), by_row=by_row
+        )
 
     def points(self, method: str, asked: Asked) -> Release:
         if asked.output is not None and not isinstance(self._settings.person, str | None):

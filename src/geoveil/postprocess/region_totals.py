@@ -81,10 +81,14 @@ _SQUARE = 0.4
 
 
 class CountBlurs(NamedTuple):
-    """The blurs of a release of counts, as standard deviations in metres."""
+    """The blurs of a release of counts, as standard deviations in metres, and the error to expect.
+
+    The error is the standard deviation of the count of a typical region, in persons or visits. No theorem bounds it.
+    """
 
     counts: float
     map: float
+    deviation: float
 
 
 def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, unit: float = 1.0) -> CountBlurs:
@@ -122,12 +126,14 @@ def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, u
     power = unit * max(persons, unit) / float(np.sum(areas)) * length
     clump = min(_CLUMP + _CLUMP_GROWTH * persons / unit, _LARGEST_CLUMP)
     noise = unit**2 / (2 * math.pi * COUNTS_SHARE * rho)
-    narrow = (2 * noise / (_MISSED * clump * math.sqrt(len(areas)) * power)) ** (1 / 3)
+    missed = _MISSED * clump * math.sqrt(len(areas)) * power
+    narrow = (2 * noise / missed) ** (1 / 3)
     map_noise = (_SQUARE * unit) ** 2 * area / ((1 - COUNTS_SHARE) * rho)
     wide = (4 * map_noise / (_STEP * power)) ** (1 / 5) / math.sqrt(3)
     # Neither is wider than regions allow, and the map is the wider one.
     narrow = min(narrow, math.sqrt(area) / 8)
-    return CountBlurs(narrow, max(min(wide, math.sqrt(area) / 3), 2 * narrow))
+    deviation = math.sqrt(noise / narrow**2 + missed * narrow)
+    return CountBlurs(narrow, max(min(wide, math.sqrt(area) / 3), 2 * narrow), deviation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
+from geoveil.advice import Advice, advise
 from geoveil.answering.counted_rows import CountedRows
+from geoveil.answering.public_rows import PublicRows
 from geoveil.errors import GeoveilError, Message
 from geoveil.geo.areas import local
 from geoveil.geo.columns import ROW, reasons_of, tells_places
 from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
+from geoveil.geo.gazetteer import ground_distances
 from geoveil.geo.geometries import Floats
 from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane, plane_of
@@ -25,6 +28,7 @@ from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
 from geoveil.requests.budgets import rho_and_epsilon
 from geoveil.requests.file_request import FileSettings
+from geoveil.requests.persons import guess_person, recognised_trips
 from geoveil.words import counted
 
 if TYPE_CHECKING:
@@ -78,6 +82,14 @@ class Finding:
     settings: Proposed = field(default_factory=Proposed)
     about: Literal["", "persons", "unchanged", "removed"] = ""
     columns: tuple[str, ...] = ()
+
+    def applied_to(self, settings: FileSettings) -> FileSettings:
+        """Return the settings of a file with those that the finding proposes."""
+        area = self.settings.get("area")
+        given = {name: value for name, value in self.settings.items() if name != "area"}
+        if area is not None:
+            given["area"] = area.text
+        return replace(settings, **given)  # type: ignore[arg-type]
 
     def told(self, naming: Naming) -> tuple[str, str]:
         """Return the fact and the remedy, with the names that a reader knows."""
@@ -191,9 +203,16 @@ class CheckedFile:
     guarantee: Guarantee
     #: The person with the median number of points, if that is more than one; known after `findings`.
     typical: TypicalPerson | None = None
+    #: The public numbers of the file, if a release is possible; known after `findings`.
+    rows: PublicRows | None = None
+    #: The settings with those that findings propose; known after `findings`.
+    completed: FileSettings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.completed = self.settings
 
     def findings(self, frame: geopandas.GeoDataFrame | None = None) -> Iterator[Finding]:
-        """Yield the findings about the file, and find its typical person.
+        """Yield the findings about the file, and find its typical person and its public numbers.
 
         Parameters
         ----------
@@ -201,44 +220,77 @@ class CheckedFile:
             The rows that have a location, if they were read before.
         """
         file = self.settings.open(self.path)
-        refused = None
-        try:
-            formulas = sorted(self._rehearse(file).counted.found.formulas)
-        except GeoveilError as problem:
-            refused, formulas = problem, []
-        stopped = False
         try:
             frame = self.settings.of_true_rows.locations(self.path).frame() if frame is None else frame
         except GeoveilError as problem:
-            if refused is None:
-                yield Finding("note", problem, "One of the columns to be removed cannot be read.")
-            else:
+            try:
+                self._rehearse(file)
+            except GeoveilError:
                 # A release would refuse the file for this reason, so proposing an area does not help.
-                refused = problem
-        else:
-            for finding in _about(file, frame, self.settings):
-                stopped = stopped or finding.kind in ("stop", "need")
-                yield finding
-        for name in formulas:
+                yield Finding("stop", problem)
+            else:
+                yield Finding("note", problem, "One of the columns to be removed cannot be read.")
+            return
+        found = [*_about(file, frame, self.settings)]
+        yield from found
+        for finding in found:
+            self.completed = finding.applied_to(self.completed)
+        # A finding of kind "stop" says more than the error of the release, which is yielded only without one.
+        if any(finding.kind == "stop" for finding in found):
+            return
+        try:
+            rows = self._rehearse(file)
+        except GeoveilError as problem:
+            yield Finding("stop", problem)
+            return
+        for name in sorted(rows.counted.found.formulas):
             what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
             yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
-        # A finding of kind "stop" or "need" says more than the error of the release, which is yielded only without
-        # one.
-        if refused is not None and not stopped:
-            yield Finding("stop", refused)
+        self.rows = PublicRows.of(
+            rows,
+            trip=recognised_trips(file, frame),
+            untimed=bool(rows.counted.removed.untimed) and self.completed.missing != "drop",
+            reach=_reach(frame, file.crs),
+        )
 
     def _rehearse(self, file: LocationFile) -> CountedRows:
         """Run a release up to its charge, and read the times of points if possible."""
-        timed = self.settings.times or len(file.time_columns) == file.points_in_a_row
-        try:
-            inquiry = self.settings.rehearse(file, self.guarantee, timed=bool(timed))
-        except GeoveilError:
-            # The release itself may need no times.
-            inquiry = self.settings.rehearse(file, self.guarantee)
-        # If the file seems to have several persons and none are named, the points of each person cannot be counted.
-        if self.settings.person is not None or not file.recognised.persons:
+        settings = self.completed
+        file = file.with_persons(settings.person)
+        timed = settings.times or len(file.time_columns) == file.points_in_a_row
+        # The release itself may need no times, and rows without one can be removed where it does.
+        ways = [(settings, True), (replace(settings, missing="drop"), True)] if timed else []
+        for way, with_times in ways:
+            try:
+                inquiry = way.rehearse(file, self.guarantee, timed=with_times)
+                break
+            except GeoveilError:
+                continue
+        else:
+            inquiry = settings.rehearse(file, self.guarantee)
+        # If the persons are only guessed, nobody is typical yet.
+        if settings.person == self.settings.person:
             self.typical = TypicalPerson.of(inquiry)
         return inquiry
+
+    def advice(self, guarantee: Guarantee) -> Advice | None:
+        """Return what the file can be used for, once it was checked; None if something must be corrected first.
+
+        Parameters
+        ----------
+        guarantee : CGP or GP
+            The guarantee for all points of a person together.
+        """
+        return None if self.rows is None else advise(self.rows, guarantee)
+
+
+def _reach(frame: geopandas.GeoDataFrame, crs: pyproj.CRS) -> float:
+    """Return the radius in metres that holds 80% of the points: for their owner alone."""
+    import shapely
+
+    degrees = to_degrees(shapely.get_coordinates(frame.geometry.array), crs)
+    lon, lat = np.median(degrees, axis=0)
+    return float(np.quantile(ground_distances(float(lat), float(lon), *degrees[:, ::-1].T), 0.8))
 
 
 def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSettings) -> Iterator[Finding]:
@@ -266,7 +318,7 @@ def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSett
                 "Which rows were outside is not hidden.",
             )
     yield from _places(file, frame, plane, settings)
-    yield from _people(file, frame, settings.person)
+    yield from _people(file, frame, settings.person, plane)
     yield from _columns(file, frame, settings.person, plane)
 
 
@@ -385,22 +437,12 @@ def _decimals(coords: Floats) -> int | None:
     return None
 
 
-def _people(file: LocationFile, frame: geopandas.GeoDataFrame, person: str | None) -> Iterator[Finding]:
+def _people(
+    file: LocationFile, frame: geopandas.GeoDataFrame, person: str | None, plane: Plane | None
+) -> Iterator[Finding]:
     """Find how many points each person has, and how uneven that is."""
     if person is None:
-        likely = file.recognised.persons
-        named = f" Columns that may identify the person: {', '.join(map(str, likely))}." if likely else ""
-        yield Finding(
-            "note",
-            Message(
-                "Without {person} all rows ({rows:,}) belong to one person and share the budget.{named}",
-                rows=len(frame),
-                named=named,
-            ),
-            Message("If they are of several persons, name the column of persons with {person} COLUMN."),
-            next((Proposed(person=name) for name in likely if _labels_all(file, frame, name)), Proposed()),
-            about="persons",
-        )
+        yield _guessed(file, frame, plane)
         return
     if person == ROW and person not in frame:
         yield Finding("good", f"{counted(len(frame), 'person')}: each row is another person.")
@@ -433,11 +475,23 @@ def _people(file: LocationFile, frame: geopandas.GeoDataFrame, person: str | Non
         )
 
 
-def _labels_all(file: LocationFile, frame: geopandas.GeoDataFrame, name: str) -> bool:
-    """Return whether a column names a person in every row, so that a release by it is not refused."""
-    if name in file.structure or name not in frame:
-        return False
-    return not (frame[name].isna() | (frame[name].astype(str).str.strip() == "")).any()
+def _guessed(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None) -> Finding:
+    """Return the assumption about whose the points are."""
+    guess, rows = guess_person(file, frame, plane), counted(len(frame), "row")
+    if guess is None:
+        what = f"It is assumed that all {rows} are of one person."
+        likely = [name for name in file.recognised.persons if name not in file.structure]
+        named = f" (such as {', '.join(map(str, likely))})" if likely else ""
+        remedy = Message("If they are not, give {person} COLUMN{named}, or {person:row}.", named=named)
+        return Finding("note", what, remedy, about="persons")
+    if guess == ROW:
+        what = f"It is assumed that each of the {rows} is another person."
+        remedy = Message("If not, give {person} COLUMN; if all are of one person, leave out {person:row}.")
+    else:
+        persons = counted(frame[guess].nunique(), "person")
+        what = f"It is assumed that each value of {guess!r} is one person: {persons}."
+        remedy = Message("If not, give another {person} COLUMN, or {person:row} if each row is another person.")
+    return Finding("note", what, remedy, Proposed(person=guess), about="persons")
 
 
 def _columns(

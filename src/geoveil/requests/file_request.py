@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from geoveil import CrowdRelease, Ledger, Locations, Release, SigningKey
     from geoveil._types import Method, Missing, Outside, Progress
+    from geoveil.answering.concerns import Concern
     from geoveil.answering.counted_rows import CountedRows
-    from geoveil.answering.preparation import Concern
     from geoveil.certificates import Certificate
     from geoveil.geo.formats import LocationFile
     from geoveil.privacy import Guarantee
@@ -185,6 +185,8 @@ class FileRequest:
         Whether the path identifies the file for the record of releases; that of a pipe does not.
     recorded : bool
         Whether the release is recorded; that of made-up data is not.
+    accepted : bool
+        Whether points are released even if their error is hopeless.
     """
 
     question: str
@@ -200,6 +202,7 @@ class FileRequest:
     with_truth: bool = False
     named: bool = True
     recorded: bool = True
+    accepted: bool = False
     opened: LocationFile | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -300,7 +303,8 @@ class FileRequest:
         progress : callable
             Called with the share of the work that is done. The work stops if it raises an exception.
         confirm : callable, optional
-            Called with the concerns about a release of points, before anything is charged.
+            Called with the concerns about a release of points, before anything is charged. Unless the request is
+            `accepted`, a hopeless error is refused then.
         overwrite : bool
             Whether existing files are replaced.
         """
@@ -316,7 +320,7 @@ class FileRequest:
             overwrite=overwrite,
             sign=self.key if self.options.motion is None else None,
             progress=progress,
-            confirm=confirm,
+            confirm=partial(self._confirmed, confirm),
         )
         if ledger is not None:
             account = self.account
@@ -338,6 +342,16 @@ class FileRequest:
             for release, path in zip(releases, self.written(target), strict=True):
                 release.to_file(path, sign=self.key, overwrite=overwrite)
         return releases
+
+    def _confirmed(
+        self, confirm: Callable[[Sequence[Concern]], None] | None, concerns: Sequence[Concern]
+    ) -> None:
+        """Tell of concerns, and refuse a hopeless error that was not accepted."""
+        if confirm is not None:
+            confirm(concerns)
+        hopeless = [] if self.accepted else [concern for concern in concerns if concern.hopeless]
+        if hopeless:
+            raise GeoveilError(hopeless[0], Message("{yes} releases it nevertheless."))
 
     def _points(self, locations: Locations, target: Path, overwrite: bool) -> Release:
         """Write every point; of smoothed tracks, only the smoothed ones."""
@@ -485,6 +499,7 @@ class FileRequest:
                     continue
                 words.append(option if each is True else _option(option, each))
         words.append(_option(*self.budget.option))
+        words += ["--yes"] if self.accepted else []
         words += ["--report", TRUE_REPORT, "--with-truth"] if self.with_truth else []
         return " ".join(words)
 
@@ -675,7 +690,9 @@ def _option(name: str, value: object) -> str:
         value = ",".join(map(str, value))
     if isinstance(value, Path):
         return f"{name} {_path(value.name)}"
-    text = shlex.quote(f"{value:g}m" if name == "--cell" and isinstance(value, float) else str(value))
+    if name == "--cell" and isinstance(value, float):
+        value = f"{value / 1000:g}km" if value >= 1000 else f"{value:g}m"
+    text = shlex.quote(str(value))
     # A value that begins with a dash must not be read as an option.
     return f"{name}={text}" if text.startswith("-") or name == "--at" else f"{name} {text}"
 

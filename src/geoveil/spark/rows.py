@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from geoveil._types import Progress
 from geoveil.answering import requests
+from geoveil.answering.concerns import concerns_of_rows
 from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.crowd_requests import two_statements
 from geoveil.answering.person_counts import PersonCounts
-from geoveil.answering.preparation import check_columns, concerns_of_rows, for_release, plane_of_file, rules_of
+from geoveil.answering.preparation import check_columns, for_release, plane_of_file, rules_of
+from geoveil.answering.public_rows import PublicRows
 from geoveil.answering.row_rules import RowRules
 from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
@@ -24,6 +28,7 @@ from geoveil.geo.formats.location_columns import GeometryColumn
 from geoveil.geo.formats.location_file import LocationFile
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.row_selection import check_column
+from geoveil.privacy import CGP, protected_metric
 from geoveil.release import CrowdRelease, Release
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import FrameColumns, open_frame
@@ -91,6 +96,12 @@ class SparkRows(Rows):
         """Return the rows of a question, which are not counted yet."""
         counted = FrameCounted(PersonCounts(self._settings.by))
         return FrameRows(rules, counted, frame=self._frame, timed=timed, points=points, whole=whole, label=label)
+
+    def public_rows(self, protect: str | timedelta | None, progress: Progress) -> PublicRows:
+        guarantee, metric = CGP(rho=1), protected_metric(protect)
+        guarantee = guarantee if metric is None else guarantee.under_unit(metric)
+        rules = rules_of(self._file, self._settings, guarantee, released=False)
+        return PublicRows.of(self._rows(rules).count(progress))
 
     def points(self, method: str, asked: Asked) -> Release:
         destination = self._destination(asked)

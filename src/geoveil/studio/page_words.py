@@ -35,6 +35,8 @@ _FUNCTIONS = {
     "release.smooth": "smoothing",
     "locations.hull": "the hull",
     "locations.center": "the summary",
+    "locations.heatmap": "a heat map",
+    "yes": "a tick at “Release it even if its error is hopeless”",
     "ledger.create": "step 6",
 }
 #: Places in a message where a sentence begins with one of these names in small letters.

@@ -344,7 +344,7 @@ class Project:
             if self.releasing is None or not self.releasing.running:
                 self.releasing, self._offered = None, ()
 
-    def release(self, ticket: str, *, with_truth: bool = False) -> None:
+    def release(self, ticket: str, *, with_truth: bool = False, accepted: bool = False) -> None:
         """Make the release that a ticket allows, once: a ticket that was used has no effect.
 
         Parameters
@@ -353,6 +353,8 @@ class Project:
             The ticket for one release of what is decided now.
         with_truth : bool
             Whether a report with the true locations is written as well, for their owner alone.
+        accepted : bool
+            Whether points are released even if their error is hopeless.
         """
         from geoveil.studio.releasing import make_release
 
@@ -373,7 +375,7 @@ class Project:
             request.data.check_unchanged()
             self._used.add(ticket)
             self._released, self._offered = self._identity(request), ()
-            request = replace(request, with_truth=with_truth)
+            request = replace(request, with_truth=with_truth, accepted=accepted)
             folder = self.new_folder("release")
             self.releasing = Job(f"Releasing {request.data.name}", lambda tell: make_release(request, folder, tell))
             self._made.append(self.releasing)

@@ -1,0 +1,8 @@
+"""What data can be used for: purposes, each with its error and the best settings found, from public numbers."""
+
+from __future__ import annotations
+
+from geoveil.advice.advice import Advice, Use, advise
+from geoveil.advice.purposes import PURPOSES, Outlook, Purpose
+
+__all__ = ["PURPOSES", "Advice", "Outlook", "Purpose", "Use", "advise"]

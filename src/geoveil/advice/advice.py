@@ -1,0 +1,151 @@
+"""Advice to the owner of data: the purposes that it can serve, their errors, and how each release is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from geoveil.advice.purposes import PURPOSES, Outlook, Purpose
+from geoveil.answering.public_rows import PublicRows
+from geoveil.cards import Card, Rows
+from geoveil.privacy import CGP, Guarantee, exact
+from geoveil.settings import LEVELS
+from geoveil.words import counted, hidden
+
+__all__ = ["Advice", "Use", "advise"]
+
+_RANKS = {"good": 0, "fair": 1, "hopeless": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A purpose that data may serve.
+
+    Parameters
+    ----------
+    purpose : Purpose
+        The purpose.
+    best : Outlook
+        What to expect under the guarantee that the advice is about.
+    levels : dict
+        What to expect by hidden distance, in metres.
+    """
+
+    purpose: Purpose
+    best: Outlook
+    levels: Mapping[float, Outlook]
+
+    @property
+    def useful(self) -> bool:
+        """Whether the error is not hopeless."""
+        return self.best.verdict != "hopeless"
+
+    @property
+    def errors(self) -> dict[float, str]:
+        """The error by hidden distance, in words; a dash where it is hopeless."""
+        return {away: "-" if found.verdict == "hopeless" else found.short for away, found in self.levels.items()}
+
+    def told(self, instead: Use | None = None) -> str:
+        """Return the verdict in words, with what serves better in place of a hopeless release."""
+        other = "" if instead is None or self.useful else f"; {instead.purpose.wish} instead"
+        return f"{self.best.verdict}: {self.best.text}{other}"
+
+    def data(self) -> dict[str, object]:
+        """Return the use for programs."""
+        return {
+            "purpose": self.purpose.name,
+            "wish": self.purpose.wish,
+            "question": self.purpose.question,
+            "verdict": self.best.verdict,
+            "text": self.best.text,
+            "error": self.best.error,
+            "unit": self.best.unit,
+            "settings": {**self.best.data, **self.best.question},
+            "errors": {f"{away:g}": found.error for away, found in self.levels.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advice(Card):
+    """What data can be used for: for its owner, from public numbers alone.
+
+    Parameters
+    ----------
+    rows : PublicRows
+        The public numbers of the data.
+    guarantee : CGP or GP
+        The guarantee that the advice is about.
+    uses : tuple of Use
+        The purposes that suit the data, the best first.
+
+    Examples
+    --------
+    >>> advice = gv.Locations(homes, person="row", area=bay).check()
+    >>> advice.uses[-1].purpose.name, advice.uses[-1].best.verdict
+    ('map', 'hopeless')
+    """
+
+    rows: PublicRows
+    guarantee: Guarantee
+    uses: tuple[Use, ...]
+
+    @property
+    def best(self) -> Use | None:
+        """The first purpose that the data serves."""
+        return next((use for use in self.uses if use.useful), None)
+
+    def instead_of(self, use: Use) -> Use | None:
+        """Return what serves better than a hopeless purpose; None if nothing does."""
+        return None if use.useful else self.best
+
+    def code(self, use: Use) -> str:
+        """Return the Python code of a release, which begins with `gv.Locations` where its settings must change."""
+        best, guarantee = use.best, self.guarantee
+        budget, away = f"{guarantee.symbol}={exact.rounded_up(guarantee.budget)}", guarantee.hidden(chance=0.75)
+        if isinstance(guarantee, CGP) and math.isclose(away, round(away), rel_tol=1e-6):
+            budget = f"hide={round(away)}"
+        given = {name: value for name, value in best.question.items() if name != "motion"}
+        arguments = [f"{given.pop('cell'):g}"] if "cell" in given else []
+        arguments += ["regions"] if use.purpose.name == "counts" else []
+        arguments += [f"{name}={value!r}" for name, value in given.items()]
+        settings = ", ".join(f"{name}={value!r}" for name, value in best.data.items())
+        data = f"gv.Locations(..., {settings})" if settings else "locations"
+        smooth = f".smooth({best.question['motion']!r})" if "motion" in best.question else ""
+        question = "center" if use.purpose.question == "summary" else use.purpose.question
+        return f"{data}.{question}({', '.join([*arguments, budget])}){smooth}"
+
+    def data(self) -> list[dict[str, object]]:
+        """Return the uses for programs."""
+        return [use.data() for use in self.uses]
+
+    def _card(self) -> tuple[str, Rows]:
+        lines: list[tuple[str, str]] = []
+        for use in self.uses:
+            lines.append((use.purpose.wish, use.told(self.instead_of(use))))
+            if use.useful:
+                told = "; ".join(f"{error} hiding {hidden(away)}" for away, error in use.errors.items())
+                lines += [("", told), ("", self.code(use))]
+        whose = counted(self.rows.persons, "person") if self.rows.named else "one person"
+        return f"What {counted(self.rows.points, 'point')} of {whose} can be used for: nothing was released", lines
+
+
+def advise(rows: PublicRows, guarantee: Guarantee) -> Advice:
+    """Return what data can be used for under a guarantee, and at each level of privacy.
+
+    Parameters
+    ----------
+    rows : PublicRows
+        The public numbers of the data.
+    guarantee : CGP or GP
+        The guarantee for all points of a person together.
+    """
+    uses = []
+    for purpose in PURPOSES:
+        if purpose.suits(rows):
+            levels = {
+                away: purpose.outlook(rows, type(guarantee).hiding(distance=away, chance=0.75))
+                for away in LEVELS.values()
+            }
+            uses.append(Use(purpose, purpose.outlook(rows, guarantee), levels))
+    return Advice(rows, guarantee, tuple(sorted(uses, key=lambda use: _RANKS[use.best.verdict])))

@@ -1,0 +1,357 @@
+"""Purposes of location data: the error of each with the best settings found, from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+from geoveil.answering.concerns import is_hopeless
+from geoveil.answering.crowd import Slices
+from geoveil.answering.crowd_requests import heatmap
+from geoveil.answering.intake import in_the_plane
+from geoveil.answering.public_rows import PublicRows
+from geoveil.planning import plan
+from geoveil.postprocess.flow_cells import advise_flows, round_length
+from geoveil.postprocess.motion import CAR
+from geoveil.postprocess.region_totals import count_blurs
+from geoveil.postprocess.smoothing import expected_error
+from geoveil.privacy import CGP, Guarantee, dist_inf, protected_metric
+from geoveil.wording import protected
+from geoveil.words import counted, metres
+
+__all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict"]
+
+Verdict: TypeAlias = Literal["good", "fair", "hopeless"]
+_ORDER: tuple[Verdict, ...] = ("good", "fair", "hopeless")
+#: An error of points is good up to this many times the hidden distance, about twice that of a single point,
+_NEAR = 5
+#: and up to this share of the area's radius.
+_SHARE = 0.1
+#: A map is good if this many cells are along its side, and hopeless with fewer than the second number.
+_MANY_CELLS, _FEW_CELLS = 12, 5
+#: A lattice has at most so many cells along its side, so that it is soon processed.
+_FINEST = 800
+#: The noise between squares, or in one, over their side times √ρ; see `kernel_side`.
+_NOISE = 0.4
+#: Counts are foreseen for this many districts of equal size. Their error is good, or not hopeless, up to these shares
+#: of the persons of an average district.
+_DISTRICTS, _GOOD_COUNT, _FAIR_COUNT = 100, 0.2, 1.0
+#: The same for flows.
+_MANY_PLACES, _FEW_PLACES = 6, 3
+#: The smallest number of points of a track, and of thinned points; and the largest share of points that thinning may
+#: keep, to be worth while.
+_FEW_POINTS, _THINNED = 12, 0.8
+#: The ratio of the radius that holds 95% of a two-dimensional Gaussian to its standard deviation along an axis, and to
+#: its root mean square.
+_RADIUS, _MEAN_SQUARE = math.sqrt(2 * math.log(20)), math.sqrt(math.log(20))
+#: Time is not cut into slices.
+_WHOLE = Slices()
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a purpose can expect under a guarantee, with the best settings found.
+
+    Parameters
+    ----------
+    error : float
+        The error: in metres, or in persons.
+    unit : {"m", "persons"}
+        Its unit.
+    short, text : str
+        The error for a table, and in words.
+    verdict : {"good", "fair", "hopeless"}
+        Whether it is of use.
+    data, question : dict
+        The settings of the data and those of the question, by their names in Python.
+    """
+
+    error: float
+    unit: Literal["m", "persons"]
+    short: str
+    text: str
+    verdict: Verdict
+    data: Mapping[str, str] = field(default_factory=dict)
+    question: Mapping[str, str | float] = field(default_factory=dict)
+
+
+class Purpose(ABC):
+    """Something that data is released for."""
+
+    #: Its name, what its owner wishes to publish, and the question that is asked.
+    name: ClassVar[str]
+    wish: ClassVar[str]
+    question: ClassVar[str]
+
+    @abstractmethod
+    def suits(self, rows: PublicRows) -> bool:
+        """Return whether rows of this kind can serve the purpose at all."""
+
+    @abstractmethod
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        """Return what to expect, with the best settings found. The guarantee is for all points of a person."""
+
+
+def _hidden(guarantee: Guarantee) -> float:
+    return guarantee.hidden(chance=0.75)
+
+
+def _gaussian_rho(guarantee: Guarantee) -> float:
+    """Return the budget of CGP that hides the same distance."""
+    return float(guarantee.budget) if isinstance(guarantee, CGP) else math.log(3) / 2 / _hidden(guarantee) ** 2
+
+
+def _judged(error: float, rows: PublicRows, guarantee: Guarantee) -> Verdict:
+    """Judge the error radius of points that holds with probability 95%."""
+    alone = _radius(rows, guarantee, 1, 1)
+    if is_hopeless(error, alone, rows.plane.area):
+        return "hopeless"
+    near = error <= min(_NEAR * _hidden(guarantee), _SHARE * rows.plane.area.radius)
+    return "good" if near else "fair"
+
+
+def _radius(rows: PublicRows, guarantee: Guarantee, n: int, largest: int) -> float:
+    """Return the 95% error radius of any one of n points, of which at most `largest` are protected together."""
+    return _planned("points", rows, guarantee, n, largest, each=True)
+
+
+def _planned(
+    question: str, rows: PublicRows, guarantee: Guarantee, n: int, largest: int, *, each: bool = False
+) -> float:
+    rho, epsilon = (guarantee, None) if isinstance(guarantee, CGP) else (None, guarantee)
+    return plan(
+        question,
+        n=n,
+        largest=largest,
+        rho=rho,
+        epsilon=epsilon,
+        each=each,
+        area=rows.plane.area,  # type: ignore[arg-type]
+    ).error
+
+
+class TrackPurpose(Purpose):
+    """Tracks with times, of one person or of many."""
+
+    name, wish, question = "tracks", "share tracks", "points"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return rows.timed and rows.ends == 1 and rows.typical(dist_inf, None).points >= _FEW_POINTS
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        protects = rows.protects("1 day", "1 hour")
+        return _first_useful(lambda protect: self._outlooks(rows, guarantee, protect), protects)
+
+    def _outlooks(self, rows: PublicRows, guarantee: Guarantee, protect: str | None) -> Iterator[Outlook]:
+        wanted = rows.protecting(guarantee, protect)
+        for thin in rows.thins("1 minute", "10 minutes"):
+            found = rows.typical(wanted.metric, thin)
+            if thin is not None and (found.points < _FEW_POINTS or rows.kept_share(thin) > _THINNED):
+                continue
+            radius = _radius(rows, wanted, found.points, found.largest)
+            data = _stated(protect=protect, thin=thin, missing="drop" if rows.untimed else None)
+            whole = f"{_kept(thin)}protecting {_protecting(protect, rows)}"
+            told = f"points are off by up to {metres(radius)}, {whole}"
+            yield Outlook(radius, "m", metres(radius, 2), told, _judged(radius, rows, guarantee), data)
+            if isinstance(guarantee, CGP):
+                sigma = radius / _RADIUS
+                error = expected_error(found.seconds, sigma, CAR)
+                verdict = _judged(_MEAN_SQUARE * error, rows, guarantee)
+                told = f"after smoothing points are typically off by {metres(error)}, {whole}"
+                yield Outlook(error, "m", metres(error, 2), told, verdict, data, {"motion": "car"})
+
+
+class PointPurpose(Purpose):
+    """Single points, such as sightings, addresses or visits."""
+
+    name, wish, question = "points", "publish single points for research", "points"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return rows.named or not rows.timed
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        return _first_useful(lambda protect: self._outlooks(rows, guarantee, protect), rows.protects("1 day"))
+
+    def _outlooks(self, rows: PublicRows, guarantee: Guarantee, protect: str | None) -> Iterator[Outlook]:
+        wanted = rows.protecting(guarantee, protect)
+        for thin in rows.thins("1 hour", "1 day"):
+            if thin is not None and not _FEW_POINTS / rows.points <= rows.kept_share(thin) <= _THINNED:
+                continue
+            found = rows.typical(wanted.metric, thin)
+            radius = _radius(rows, wanted, found.points, found.largest)
+            whole = "" if found.points == 1 else f", {_kept(thin)}protecting {_protecting(protect, rows)}"
+            told = f"points are off by up to {metres(radius)}{whole}"
+            verdict = _judged(radius, rows, guarantee)
+            timed = thin is not None or wanted.metric.stretch is not None
+            data = _stated(protect=protect, thin=thin, missing="drop" if rows.untimed and timed else None)
+            yield Outlook(radius, "m", metres(radius, 2), told, verdict, data)
+
+
+class AnswerPurpose(Purpose):
+    """Answers about each person: center, radius and bounds."""
+
+    name, wish, question = "answers", "answer questions about each person", "summary"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return not rows.by_row and rows.typical(dist_inf, None).points > 1
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        wanted = rows.protecting(guarantee, rows.protect)
+        found = rows.typical(wanted.metric, None)
+        # A summary asks three questions within one budget.
+        error = _planned("center", rows, wanted / 3, found.points, found.largest)
+        told = f"the middle of a person's points is off by up to {metres(error)}; radius and bounds come with it"
+        return Outlook(error, "m", metres(error, 2), told, _judged(error, rows, guarantee), {})
+
+
+class MapPurpose(Purpose):
+    """A heat map of a crowd."""
+
+    name, wish, question = "map", "publish a map of where people are", "heatmap"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return rows.named
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        wanted = rows.protecting(guarantee, rows.protect, crowd=True)
+        crowd = rows.crowd(wanted.metric)
+        total = _total(rows, wanted)
+        side, flat = rows.side, in_the_plane(wanted, rows.plane.area)
+        # A square of this side has as much noise as persons, if these are spread evenly.
+        cell = (_NOISE * side**2 / (total * math.sqrt(_gaussian_rho(wanted)))) ** (1 / 3)
+        cell = round_length(max(cell, side / _FINEST))
+        while True:
+            question = heatmap(cell, rows.plane)
+            query = question.query(crowd, flat, total, _WHOLE)
+            noise = query.mechanism.deviation * cell / query.lattice.cell
+            if noise <= 1.5 * total * (cell / side) ** 2 or cell > side / _FEW_CELLS:
+                break
+            cell = round_length(1.05 * cell)
+        verdict = _resolved(cell, rows, _MANY_CELLS, _FEW_CELLS)
+        told = f"cells of {metres(cell)}, each with a noise of {noise:.2g} persons, of {_units(rows, total)}"
+        if verdict == "hopeless":
+            told = _too_coarse(cell, 2 / 3, rows, _units(rows, total), _FEW_CELLS)
+        return Outlook(cell, "m", metres(cell, 2), told, verdict, {}, {"cell": cell})
+
+
+class CountPurpose(Purpose):
+    """Counts by district."""
+
+    name, wish, question = "counts", "publish counts by district", "counts"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return rows.named
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        import numpy as np
+
+        wanted = rows.protecting(guarantee, rows.protect, crowd=True)
+        total, area = _total(rows, wanted), rows.width**2 / _DISTRICTS
+        areas = np.full(_DISTRICTS, area)
+        error = count_blurs(total, _gaussian_rho(wanted), areas, 4 * np.sqrt(areas)).deviation
+        share = error / (total / _DISTRICTS)
+        verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
+        told = f"a count is typically off by {error:.2g} persons, in {_DISTRICTS} districts of {metres(area**0.5, 2)}"
+        if verdict == "hopeless":
+            told += f" with {total / _DISTRICTS:.2g} persons each"
+        return Outlook(error, "persons", f"±{error:.2g} persons", told, verdict)
+
+
+class FlowPurpose(Purpose):
+    """Flows between places."""
+
+    name, wish, question = "flows", "publish flows between places", "flows"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return rows.named and (rows.ends == 2 or rows.trip is not None)
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        wanted = rows.protecting(guarantee, rows.protect, crowd=True)
+        total = _total(rows, wanted)
+        found = advise_flows(total, rows.side**2, _gaussian_rho(wanted))
+        verdict = _resolved(found.cell, rows, _MANY_PLACES, _FEW_PLACES)
+        told = f"flows between cells of {metres(found.cell)}, all of them together wrong by about {found.share:.0%}"
+        if verdict == "hopeless":
+            told = _too_coarse(found.cell, 4 / 5, rows, _units(rows, total), _FEW_PLACES)
+        question: dict[str, str | float] = {"cell": found.cell}
+        if rows.ends == 1 and rows.trip is not None:
+            question["trip"] = rows.trip
+        return Outlook(found.cell, "m", metres(found.cell, 2), told, verdict, {}, question)
+
+
+#: The purposes, in the order in which they are shown.
+PURPOSES: tuple[Purpose, ...] = (
+    FlowPurpose(),
+    MapPurpose(),
+    CountPurpose(),
+    TrackPurpose(),
+    PointPurpose(),
+    AnswerPurpose(),
+)
+
+
+def _first_useful(outlooks: Callable[[str | None], Iterator[Outlook]], protects: Sequence[str | None]) -> Outlook:
+    """Return the best outlook of the strongest protection under which one is of use; else the smallest error."""
+    every: list[Outlook] = []
+    for protect in protects:
+        found = [*outlooks(protect)]
+        # Of those that are judged alike, the first one changes the data least.
+        best = min(found, key=lambda each: _ORDER.index(each.verdict))
+        if best.verdict != "hopeless":
+            return best
+        every += found
+    return min(every, key=lambda each: each.error)
+
+
+def _resolved(cell: float, rows: PublicRows, many: int, few: int) -> Verdict:
+    """Judge cells by how many of them are along the side of what they show."""
+    across = rows.width / cell
+    return "good" if across >= many else "fair" if across >= few else "hopeless"
+
+
+def _too_coarse(cell: float, power: float, rows: PublicRows, crowd: str, few: int) -> str:
+    """Say why cells are too coarse, and that a smaller area helps if it does.
+
+    Cells that suit a crowd grow with this power of the side of the area.
+    """
+    told = f"{crowd} in an area {metres(rows.side, 2)} wide show cells of {metres(cell)}"
+    finer = cell * (rows.width / rows.side) ** power
+    if rows.width < few * finer:
+        return f"{told}: too few"
+    where = f"most points are within {metres(rows.width, 2)} (this looked at the data)"
+    return f"{told}, and {where}: with an area as small, cells would be about {metres(round_length(finer))}"
+
+
+def _total(rows: PublicRows, guarantee: Guarantee) -> float:
+    """Return the public total of a crowd: the number of units that are protected, or nearly."""
+    sizes, counts = rows.crowd(guarantee.metric).all_sizes
+    return float((counts / sizes).sum())
+
+
+def _stated(**settings: str | None) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _kept(thin: str | None) -> str:
+    return "" if thin is None else f"one point every {thin.removeprefix('1 ')} is kept, "
+
+
+def _protecting(protect: str | None, rows: PublicRows) -> str:
+    """Return what is protected together, in words."""
+    metric = protected_metric(protect)
+    if metric is not None:
+        return protected(metric)
+    if rows.by_row:
+        return "both places of a row together" if rows.ends == 2 else "all points of a row together"
+    return "all points of a person together" if rows.named else "all points together"
+
+
+def _units(rows: PublicRows, total: float) -> str:
+    """Return a number of units of a crowd, in words."""
+    number = round(total)
+    if rows.protect is None:
+        return counted(number, "person")
+    return f"{number:,} times {_protecting(rows.protect, rows)}"
