@@ -140,7 +140,7 @@ def test_smooth_and_density_take_what_points_wrote(run: Any, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None:
     """With --with-truth there is a banner; without it, neither that nor a true place."""
-    asked = ["points", "trips.csv", "-o", "out.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-6"]
+    asked = ["points", "trips.csv", "-o", "out.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-6", "-y"]
     assert run(*asked, "--report", "map.html").code == 0
     assert run(*asked, "--report", "own.html", "--with-truth").code == 0
     shared, own = ((tmp_path / name).read_text() for name in ("map.html", "own.html"))

@@ -138,11 +138,14 @@ TRACK = ["points", "track.csv", "-o", "o.csv", "--overwrite", *LOCAL, "--rho", "
 
 
 def test_a_release_that_loses_nearly_everything_says_so_first(run: Any, tmp_path: Path) -> None:
-    """On one track of many points the noise is kilometres; what helps is named in options that exist."""
+    """Kilometres of noise on one track are refused, and what helps is named in options that exist."""
     _track(tmp_path)
     ran = run(*TRACK)
-    assert ran.code == 0
+    assert ran.code == 2
+    assert not (tmp_path / "o.csv").exists()
     said = ran.err
+    assert "--yes releases it nevertheless" in said
+    assert run(*TRACK, "--yes").code == 0
     assert "Nearly everything would be lost" in said
     assert all(option in said for option in ("--person", "--smooth", "'geoveil hull'", "one a minute"))
     assert "lost" not in run(*TRACK, "--person", "who").err
@@ -164,11 +167,12 @@ def test_many_points_of_each_person_are_told_and_not_asked_about(
     monkeypatch.setattr(terminal, "interactive", lambda: True)
     rows = [f"{37.7 + i * 1e-5:.6f},-122.45,{i % 2},{i % 100}" for i in range(2000)]
     (tmp_path / "track.csv").write_text("lat,lon,who,trip\n" + "\n".join(rows) + "\n")
-    ran = run(*TRACK, "--person", "who")
+    asked = [*TRACK[:-1], "1e-3"]
+    ran = run(*asked, "--person", "who")
     assert ran.code == 0
     assert "those of a person with 1,000 points" in " ".join(ran.err.split())
     assert "--person" not in ran.err
-    assert "share" not in run(*TRACK, "--person", "trip").err
+    assert "share" not in run(*asked, "--person", "trip").err
 
 
 def test_someone_at_a_terminal_is_asked(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ class Advice(Card):
             budget = f"hide={round(away)}"
         given = {name: value for name, value in best.question.items() if name != "motion"}
         arguments = [f"{given.pop('cell'):g}"] if "cell" in given else []
-        arguments += ["regions"] if use.purpose.name == "counts" else []
+        arguments += [repr(given.pop("regions"))] if "regions" in given else []
         arguments += [f"{name}={value!r}" for name, value in given.items()]
         settings = ", ".join(f"{name}={value!r}" for name, value in best.data.items())
         data = f"gv.Locations(..., {settings})" if settings else "locations"

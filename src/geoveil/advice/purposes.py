@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+import numpy as np
+
 from geoveil.answering.concerns import is_hopeless
 from geoveil.answering.crowd import Slices
 from geoveil.answering.crowd_requests import heatmap
@@ -36,9 +38,15 @@ _MANY_CELLS, _FEW_CELLS = 12, 5
 _FINEST = 800
 #: The noise between squares, or in one, over their side times √ρ; see `kernel_side`.
 _NOISE = 0.4
-#: Counts are foreseen for this many districts of equal size. Their error is good, or not hopeless, up to these shares
-#: of the persons of an average district.
-_DISTRICTS, _GOOD_COUNT, _FAIR_COUNT = 100, 0.2, 1.0
+#: The average area of the hexagons of H3 in m², by resolution, the smallest first. They stand for districts.
+_HEXAGONS = {
+    **{9: 0.105e6, 8: 0.737e6, 7: 5.161e6, 6: 36.129e6, 5: 252.9e6},
+    **{4: 1770.3e6, 3: 12_393e6, 2: 86_802e6},
+}
+#: The smallest number of districts, and the largest of hexagons in the square around the area.
+_FEW_DISTRICTS, _MOST_HEXAGONS = 10, 10_000
+#: A count is good, or not hopeless, if it is off by at most this share of the persons of an average district.
+_GOOD_COUNT, _FAIR_COUNT = 0.2, 1.0
 #: The same for flows.
 _MANY_PLACES, _FEW_PLACES = 6, 3
 #: The smallest number of points of a track, and of thinned points; and the largest share of points that thinning may
@@ -246,18 +254,26 @@ class CountPurpose(Purpose):
         return rows.named
 
     def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
-        import numpy as np
-
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
-        total, area = _total(rows, wanted), rows.width**2 / _DISTRICTS
-        areas = np.full(_DISTRICTS, area)
-        error = count_blurs(total, _gaussian_rho(wanted), areas, 4 * np.sqrt(areas)).deviation
-        share = error / (total / _DISTRICTS)
-        verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
-        told = f"a count is typically off by {error:.2g} persons, in {_DISTRICTS} districts of {metres(area**0.5, 2)}"
-        if verdict == "hopeless":
-            told += f" with {total / _DISTRICTS:.2g} persons each"
-        return Outlook(error, "persons", f"±{error:.2g} persons", told, verdict)
+        total, found = _total(rows, wanted), []
+        for resolution, area in _HEXAGONS.items():
+            # Where most points are, there are so many hexagons.
+            districts = rows.width**2 / area
+            if districts < _FEW_DISTRICTS or rows.side**2 > _MOST_HEXAGONS * area:
+                continue
+            areas = np.full(math.ceil(districts), area)
+            error = count_blurs(total, _gaussian_rho(wanted), areas, 4 * np.sqrt(areas)).deviation
+            share = error / (total / districts)
+            verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
+            size = f"{area / 1e6:.2g} km²"
+            told = (
+                f"the count of a district of {size} is typically off by {error:.2g} of {total / districts:.2g} persons"
+            )
+            question = {"regions": f"h3:{resolution}"}
+            found.append(Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict, {}, question))
+        if not found:
+            return Outlook(total, "persons", "", "the area is too small or too large for districts", "hopeless")
+        return min(found, key=lambda each: _ORDER.index(each.verdict))
 
 
 class FlowPurpose(Purpose):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,9 +145,9 @@ class ShownCheck:
         return all(finding.kind in ("good", "note") for finding in self.findings)
 
     def command(self, use: Use) -> str | None:
-        """Return the command that releases the file for a purpose; None if it lacks a file of the owner's."""
+        """Return the command that releases the file for a purpose; None if it needs what is not installed."""
         best, purpose = use.best, use.purpose
-        if purpose.name == "counts" or not use.useful:
+        if not use.useful or (purpose.name == "counts" and find_spec("h3") is None):
             return None
         person = self.file.completed.person
         labelled = person not in (None, ROW) and purpose.question not in CROWD
@@ -157,7 +158,7 @@ class ShownCheck:
             self.source,
             settings,
             self.budget,
-            QuestionOptions(**best.question),  # type: ignore[arg-type]
+            _question_options(best.question),
             target=self._target(purpose.name),
         )
         report = ["--report", f"{purpose.name}.html"] if purpose.question in CROWD else []
@@ -211,7 +212,7 @@ class ShownCheck:
             for part in [f"  {line}"] if os.name == "nt" else broken(line, terminal.console().width, prompt=" "):
                 click.echo(part)
         elif use.useful:
-            terminal.answer("  It needs a file of your districts: geoveil counts FILE --regions DISTRICTS.")
+            terminal.answer("  It needs a file of your districts (--regions), or the library h3 for hexagons.")
         terminal.answer("")
 
     def _remarks(self) -> list[str]:
@@ -228,6 +229,12 @@ class ShownCheck:
         if any("missing" in finding.settings or "outside" in finding.settings for finding in self.findings):
             told.append("Rows are removed, as the certificate states.")
         return told
+
+
+def _question_options(found: Mapping[str, str | float]) -> QuestionOptions:
+    """Return the settings of a question that were found, as its options."""
+    named = {name: Path(str(value)) if name == "regions" else value for name, value in found.items()}
+    return QuestionOptions(**named)  # type: ignore[arg-type]
 
 
 def _options(finding: Finding) -> str:

@@ -343,9 +343,7 @@ class FileRequest:
                 release.to_file(path, sign=self.key, overwrite=overwrite)
         return releases
 
-    def _confirmed(
-        self, confirm: Callable[[Sequence[Concern]], None] | None, concerns: Sequence[Concern]
-    ) -> None:
+    def _confirmed(self, confirm: Callable[[Sequence[Concern]], None] | None, concerns: Sequence[Concern]) -> None:
         """Tell of concerns, and refuse a hopeless error that was not accepted."""
         if confirm is not None:
             confirm(concerns)

@@ -200,7 +200,9 @@ def _release(project: Project, form: Form) -> str:
         if _one(form, "looked") != "yes":
             remedy = "Tick that you have looked at what will be released, and press Release again."
             raise GeoveilError("Nothing was released.", remedy)
-        project.release(_one(form, "ticket"), with_truth=_one(form, "truth") == "yes", accepted=_one(form, "accepted") == "yes")
+        project.release(
+            _one(form, "ticket"), with_truth=_one(form, "truth") == "yes", accepted=_one(form, "accepted") == "yes"
+        )
     return "release"
 
 
