@@ -13,13 +13,15 @@ from typing import TypeAlias
 
 from geoveil.typed_values import CHANCE, LENGTH, PLACE, SHARE, WHOLE, TypedValue
 
-__all__ = ["LEVELS", "MOTIONS", "READING", "SETTINGS", "Setting", "own_name"]
+__all__ = ["LEVELS", "MOTIONS", "PURPOSES", "READING", "SETTINGS", "Setting", "own_name"]
 
 #: What a value is: a text, a number, a flag, one of several words, or something that people write with a unit.
 Kind: TypeAlias = type[str] | type[float] | type[bool] | tuple[str, ...] | TypedValue[object]
 
 #: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
 LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
+#: What data is released for.
+PURPOSES = ("flows", "map", "counts", "tracks", "points", "answers")
 #: How people move, for smoothing.
 MOTIONS = ("walking", "cycling", "car", "taxi")
 

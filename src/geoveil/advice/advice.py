@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from geoveil.advice.purposes import PURPOSES, Outlook, Purpose
 from geoveil.answering.public_rows import PublicRows
 from geoveil.cards import Card, Rows
-from geoveil.privacy import CGP, Guarantee, exact
+from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.settings import LEVELS
 from geoveil.words import counted, hidden
 
@@ -140,12 +140,11 @@ def advise(rows: PublicRows, guarantee: Guarantee) -> Advice:
     guarantee : CGP or GP
         The guarantee for all points of a person together.
     """
-    uses = []
+    uses, notion = [], CGP if isinstance(guarantee, CGP) else GP
     for purpose in PURPOSES:
         if purpose.suits(rows):
             levels = {
-                away: purpose.outlook(rows, type(guarantee).hiding(distance=away, chance=0.75))
-                for away in LEVELS.values()
+                away: purpose.outlook(rows, notion.hiding(distance=away, chance=0.75)) for away in LEVELS.values()
             }
             uses.append(Use(purpose, purpose.outlook(rows, guarantee), levels))
     return Advice(rows, guarantee, tuple(sorted(uses, key=lambda use: _RANKS[use.best.verdict])))

@@ -20,7 +20,7 @@ from geoveil.postprocess.flow_cells import advise_flows, round_length
 from geoveil.postprocess.motion import CAR
 from geoveil.postprocess.region_totals import count_blurs
 from geoveil.postprocess.smoothing import expected_error
-from geoveil.privacy import CGP, Guarantee, dist_inf, protected_metric
+from geoveil.privacy import CGP, GP, Guarantee, dist_inf, protected_metric
 from geoveil.wording import protected
 from geoveil.words import counted, metres
 
@@ -129,16 +129,10 @@ def _radius(rows: PublicRows, guarantee: Guarantee, n: int, largest: int) -> flo
 def _planned(
     question: str, rows: PublicRows, guarantee: Guarantee, n: int, largest: int, *, each: bool = False
 ) -> float:
-    rho, epsilon = (guarantee, None) if isinstance(guarantee, CGP) else (None, guarantee)
-    return plan(
-        question,
-        n=n,
-        largest=largest,
-        rho=rho,
-        epsilon=epsilon,
-        each=each,
-        area=rows.plane.area,  # type: ignore[arg-type]
-    ).error
+    rho = guarantee if isinstance(guarantee, CGP) else None
+    epsilon = guarantee if isinstance(guarantee, GP) else None
+    area = rows.plane.area
+    return plan(question, n=n, largest=largest, rho=rho, epsilon=epsilon, each=each, area=area).error
 
 
 class TrackPurpose(Purpose):

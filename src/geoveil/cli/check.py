@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from geoveil.advice import PURPOSES, Advice, Use
 from geoveil.cli import terminal
 from geoveil.cli.command import broken, command, gathered
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, possible
 from geoveil.cli.questions import DATA, settings_of
-from geoveil.geo.columns import ROW
 from geoveil.requests.budgets import Budget
 from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions
-from geoveil.settings import LEVELS
+from geoveil.settings import LEVELS, PURPOSES
 from geoveil.words import hidden
 
 if TYPE_CHECKING:
+    from geoveil.advice import Advice, Use
     from geoveil.requests.file_check import CheckedFile, Finding
 
 
@@ -44,7 +43,7 @@ _TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "
 @click.option(
     "--for",
     "wanted",
-    type=click.Choice([purpose.name for purpose in PURPOSES]),
+    type=click.Choice(PURPOSES),
     help="Show the command of this purpose alone.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing; say what is assumed.")
@@ -101,6 +100,8 @@ def _look(path: Path, settings: FileSettings, budget: Budget) -> Looked:
 
 def _answered(checked: Looked, budget: Budget) -> Looked:
     """Ask whose the points are and where, unless that is stated; check the file again if that changes something."""
+    from geoveil.geo.columns import ROW
+
     file, settings = checked.file, checked.file.settings
     if file.rows is None:
         return checked
@@ -146,6 +147,8 @@ class ShownCheck:
 
     def command(self, use: Use) -> str | None:
         """Return the command that releases the file for a purpose; None if it needs what is not installed."""
+        from geoveil.geo.columns import ROW
+
         best, purpose = use.best, use.purpose
         if not use.useful or (purpose.name == "counts" and find_spec("h3") is None):
             return None
