@@ -181,6 +181,34 @@ def test_the_words_say_what_is_not_hidden(tmp_path: Path) -> None:
     assert "street map" in words
 
 
+def test_thinning_comes_after_the_cut(tmp_path: Path) -> None:
+    """Which points are kept in each interval does not depend on points inside: one per interval is left outside."""
+    frame = ride()
+    every = gv.Locations(frame, area=AREA, thin="1 minute")
+    thinned = every.hide_places(HOME, hide=200, centres=tmp_path / "centres.json").value
+    outside = hidden(frame, tmp_path).value
+    expected = outside.groupby(outside["time"].dt.floor("1min"))["time"].first()
+    assert thinned["time"].tolist() == expected.tolist()
+
+
+def test_other_times_are_not_published(tmp_path: Path) -> None:
+    """The column of times is named where there are several; one that tells when the ride began is left out."""
+    frame = ride().assign(departure=pd.Timestamp("2026-05-01T08:00"))
+    with pytest.raises(InvalidParameter, match="when a track began"):
+        hidden(frame, tmp_path)
+    tracks = gv.Locations(frame, area=AREA, times="time")
+    value = tracks.hide_places(HOME, hide=200, centres=tmp_path / "centres.json").value
+    assert value.columns.tolist() == ["lat", "lon", "time"]
+
+
+def test_numbers_of_rows_are_no_persons(tmp_path: Path) -> None:
+    """They would tell which rows are gone; without them the same tracks are released."""
+    with pytest.raises(InvalidParameter, match="which are gone"):
+        gv.Locations(ride(), area=AREA, person="row").hide_places(HOME, hide=200, centres=tmp_path / "c.json")
+    assert not (tmp_path / "c.json").exists()
+    assert len(hidden(ride(), tmp_path).value)
+
+
 def test_a_total_is_not_published(tmp_path: Path) -> None:
     """No number of the certificate depends on how many points there were."""
     accounts = [hidden(ride().iloc[start:], tmp_path).certificate() for start in (0, 1, 50)]

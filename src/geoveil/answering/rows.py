@@ -147,8 +147,13 @@ class Rows(ABC):
         """Return rows in memory that are some points of these, with some columns, numbered anew."""
         raise NotImplementedError  # only rows in memory have `tracks`
 
+    @property
+    def step(self) -> int | None:
+        """The length in microseconds of the intervals in which a person keeps one row; None if all are kept."""
+        return None
+
     def tracks(self) -> Intake:
-        """Return the points in memory with their persons, and with their times if they have any."""
+        """Return all points in memory with their persons, and with their times if they have any; none is thinned."""
         remedy = "Collect the rows first: gv.Locations(frame.toPandas(), ...)."
         raise InvalidParameter("source", "a DataFrame of Spark", "rows in memory or in a file", remedy)
 

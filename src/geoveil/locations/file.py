@@ -119,6 +119,10 @@ class FileRows(Rows):
     def some(self, data: Intake, points: Index, columns: Sequence[Hashable]) -> MemoryRows:
         return self._memory.some(data, points, columns)
 
+    @property
+    def step(self) -> int | None:
+        return self._settings.step
+
     def tracks(self) -> Intake:
         return self._memory.tracks()
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from geoveil._types import Rho
 from geoveil.answering.charging import LedgerCharger, SessionCharger
 from geoveil.answering.intake import Intake
+from geoveil.answering.point_facts import PointFacts
 from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message, warn
 from geoveil.facts import Reason
 from geoveil.geo.columns import words
 from geoveil.geo.forms import Floats
 from geoveil.mechanisms.discs import Disc, TruncatedGaussian
 from geoveil.privacy import promise
-from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, ZonesRelease, cut, piece_numbers
+from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, ZonesRelease, cut, kept_points, piece_numbers
 
 if TYPE_CHECKING:
     from geoveil.locations.locations import Locations
@@ -82,6 +83,8 @@ def hidden_places(
             allowed = "left out with noise: where ends are taken off would follow from true positions"
             raise InvalidParameter("shorten", "given", allowed, Message("Leave it or {noise} out."))
     reasons, _ = form.columns(data.by, keep)
+    named = {data.times} if isinstance(data.times, str) else {*form.times} if data.times is None else set()
+    reasons = {name: why for name, why in reasons.items() if why != "time" or name in named}
     derived = [str(name) for name, why in reasons.items() if why == "named" and not _DERIVED.isdisjoint(words(name))]
     if derived:
         warn(
@@ -92,8 +95,11 @@ def hidden_places(
     charging = locations._charging()
     zones = Centres(centres).zones(places, hiding, locations._source, charging)
     seconds, tracks = _seconds(data), _track_numbers(data, locations._rows.structure)
-    found = cut(zones, degrees, seconds, tracks, gap=rules.gap, trim=rules.trim, together=rules.together)
-    rows, pieces, shown = found.rows, found.pieces, degrees[found.rows]
+    left = _thinned(data, np.flatnonzero(kept_points(zones, degrees)), locations._rows.step)
+    times = None if seconds is None else seconds[left]
+    found = cut(zones, degrees[left], times, tracks[left], gap=rules.gap, trim=rules.trim, together=rules.together)
+    rows, pieces = left[found.rows], found.pieces
+    shown = degrees[rows]
     noisy = None if noise is None or not len(rows) else _with_noise(locations, data, rows, reasons, noise)
     if noisy is not None:
         # Pieces follow from what is published, which is no longer where the points are.
@@ -111,6 +117,14 @@ def hidden_places(
         inexact=locations._source.inexact,
         entries=() if charging is None else tuple(charging.entries),
     )
+
+
+def _thinned(data: Intake, rows: NDArray[np.int64], step: int | None) -> NDArray[np.int64]:
+    """Return the published points that thinning keeps."""
+    if step is None or not len(rows):
+        return rows
+    persons = None if data.persons is None else data.persons.codes[rows]
+    return rows[PointFacts(persons, np.arange(len(rows)), data.microseconds[rows]).kept_of_thinned(step)]
 
 
 def _seconds(data: Intake) -> Floats | None:

@@ -23,7 +23,7 @@ from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms
 from geoveil.answering.public_rows import PublicRows, protect_of
 from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import ROW
 from geoveil.geo.formats.atomic import certificate_path
@@ -60,7 +60,7 @@ class MemoryRows(Rows):
         for name, given in asdict(replace(reading, lat=None, lon=None, crs=None)).items():
             if given is not None:
                 raise InvalidParameter(name, given, "left out, unless the locations are in a file", "Leave it out.")
-        self._settings = settings
+        self._settings, self._columns = settings, tuple(getattr(x, "columns", ()))
         self.form: Form = enter(
             x,
             settings.area,
@@ -176,7 +176,21 @@ class MemoryRows(Rows):
         return MemoryRows(form.kept(points, columns), reading, settings)
 
     def tracks(self) -> Intake:
-        return take_in(self.form, self._settings, timed=self._settings.times is not None or len(self.form.times) == 1)
+        settings, times = self._settings, self.form.times
+        if settings.by == ROW and ROW not in self._columns:
+            remedy = "Leave it out: the points of a track belong together, and numbers of rows tell which are gone."
+            raise InvalidParameter("person", ROW, "a column of persons", remedy)
+        if settings.times is None and len(times) > 1:
+            allowed = f"one column of times, one of {[*map(str, times)]}"
+            remedy = Message("Name it with {times}. Others may tell when a track began: they are not released.")
+            raise InvalidParameter("times", None, allowed, remedy)
+        timed = settings.times is not None or settings.step is not None or len(times) == 1
+        # Thinning comes after the cut: otherwise points inside would decide which points outside remain.
+        return take_in(self.form, replace(settings, thin=None), timed=timed)
+
+    @property
+    def step(self) -> int | None:
+        return self._settings.step
 
     def frame(self, *, every_row: bool) -> geopandas.GeoDataFrame:
         raise InvalidParameter("source", "rows in memory", "the path of a file", "Rows in memory are a table already.")
