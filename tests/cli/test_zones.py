@@ -263,3 +263,33 @@ def test_other_formats_are_shared(run: Any, tmp_path: Path, kind: str) -> None:
     assert done.code == 0, done.err
     endings = {Path(name).suffix for name in contents(tmp_path / "shared")}
     assert endings == {f".{kind.rpartition('-')[2]}"}
+
+
+def test_a_report_shows_discs_and_what_remains(ridden: Any, tmp_path: Path) -> None:
+    """The page has the published length, the discs and the promise; removed pieces are on the owner's page alone."""
+    done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.html")
+    assert done.code == 0, done.err
+    page = (tmp_path / "page.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
+    for told in (
+        "1 (radius 599 m)",
+        "3 pieces, ",
+        "Nothing is published from inside a disc",
+        'aria-label="Map of shared, discs',
+    ):
+        assert told in page
+    assert "DO NOT SHARE" not in page
+    assert AT not in page
+    own = ridden("zones", "rides", *HIDDEN, "-o", "again", "--report", "own.html", "--with-truth")
+    assert own.code == 0, own.err
+    assert "Map of removed, shared, discs" in (tmp_path / "own.html").read_text()
+    assert 'class="banner"' in (tmp_path / "own.html").read_text()
+    if sys.platform != "win32":
+        assert (tmp_path / "own.html").stat().st_mode & 0o077 == 0
+
+
+def test_a_report_is_a_page(ridden: Any, tmp_path: Path) -> None:
+    """Another ending is refused before a centre is drawn, with a name that works."""
+    told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.pdf")
+    assert (told.code, "page.html" in told.err) == (2, True)
+    assert not (tmp_path / "centres.json").exists()
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.html").code == 0

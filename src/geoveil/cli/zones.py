@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import command, gathered, setting
-from geoveil.cli.file_arguments import distinct, private_key
+from geoveil.cli.file_arguments import distinct, private_key, writable
 from geoveil.cli.options import PRINTING, Output, output_of
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.settings import READING
@@ -68,7 +68,7 @@ _HIDDEN, _RELEASED = "Places to hide", "What is released"
 @setting("target", help="The released file, or a folder of released files.")
 @setting("sign")
 @setting("dry_run", help="Only show what would be left; nothing is charged, kept or released.")
-@gathered("output", output_of, PRINTING)
+@gathered("output", output_of, ("report", "basemap", "with_truth", *PRINTING))
 def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) -> None:
     """Share tracks as they are, except around places such as your home.
 
@@ -76,9 +76,17 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) 
     each place are left out, and new files are made of the others, in the same format. The centre of a disc is drawn
     at random once, and kept in your file of centres for all later releases.
     """
-    from geoveil.geo.formats.atomic import certificate_path
+    from geoveil.geo.formats.atomic import certificate_path, check_target
+    from geoveil.report import check_basemap
+    from geoveil.report.zones_report import check_page
 
-    request = _request(source, **given)
+    request = _request(source, output.drawn, **given)
+    for path in output.drawn.values():
+        check_page(Path(path))
+        writable(path)
+        check_target(Path(path), overwrite=terminal.state().overwrite)
+    if output.basemap is not None:
+        check_basemap(output.basemap)
     overwrite = terminal.state().overwrite
     with terminal.state().charges.opened(request.account.place) as ledger:
         request.check(overwrite=overwrite)
@@ -92,6 +100,9 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) 
             with terminal.waiting("Writing"):
                 certificate = request.write(cut, entries, overwrite=overwrite)
             terminal.state().released = request.target
+            report = request.report(cut, certificate, basemap=output.basemap, with_truth=output.with_truth)
+            for path in output.drawn.values():
+                report.save(path, overwrite=overwrite)
     if output.json:
         told = {} if certificate is None else {"output": request.target, "certificate": certificate}
         terminal.json({**told, **_numbers(cut)})
@@ -102,10 +113,10 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) 
         return
     beside = str(certificate_path(Path(request.target)))
     kept = f"{request.centres}: keep it to yourself, and keep a copy"
-    _show(request, cut, certificate["columns"], [("certificate", beside), ("centres", kept)])
+    _show(request, cut, certificate["columns"], [("certificate", beside), *output.lines, ("centres", kept)])
 
 
-def _request(source: Sequence[str], **given: Any) -> ZonesRequest:
+def _request(source: Sequence[str], drawn: Mapping[str, str], **given: Any) -> ZonesRequest:
     """Return the request that options state."""
     from geoveil.requests.zones_request import ZonesRequest
     from geoveil.zones import MARGIN, Hiding, Rules
@@ -117,7 +128,7 @@ def _request(source: Sequence[str], **given: Any) -> ZonesRequest:
         raise click.UsageError("Say what to hide with --at LAT,LON, such as --at 47.37,8.54; it may be repeated.")
     if target is None or target == "-":
         raise click.UsageError("Name the released file or folder with -o.")
-    distinct({**{path: path for path in source}, "--centres": given["centres"], "-o": target.rstrip("/\\")})
+    distinct({**{path: path for path in source}, "--centres": given["centres"], "-o": target.rstrip("/\\"), **drawn})
     terminal.state().account = account
     margin = MARGIN if given["margin"] is None else given["margin"]
     return ZonesRequest(

@@ -17,6 +17,8 @@ from geoveil.geo.recordings import Track, TrackFormat, length, recordings_in, re
 
 if TYPE_CHECKING:
     from geoveil._types import Progress
+    from geoveil.report import Layer
+    from geoveil.report.layers import Role
     from geoveil.zones import Cut, Rules, Zone
 
 __all__ = ["CutTracks", "SharedFile", "TrackFiles", "names_of", "write_files"]
@@ -211,6 +213,13 @@ class CutTracks:
         """The published pieces."""
         return [piece for each in self.shared for piece in each.pieces]
 
+    def layers(self, *, removed: bool = False) -> tuple[Layer, ...]:
+        """Return the layers of a map: the pieces, the discs, and below them, for the owner alone, what is removed."""
+        whole = _lines("removed", [track.places for track in self.files.tracks], "truth") if removed else ()
+        shown = _lines("shared", [piece.places for piece in self.pieces], "released")
+        edges = [np.array(zone.outline()) for zone in self.zones]
+        return (*whole, *shown, *_lines("discs", edges, "public"))
+
     @cached_property
     def points(self) -> int:
         """The number of published points."""
@@ -220,6 +229,16 @@ class CutTracks:
     def length(self) -> float:
         """The length of the published pieces together, in metres."""
         return sum(map(length, self.pieces))
+
+
+def _lines(name: str, lines: Sequence[Floats], role: Role) -> tuple[Layer, ...]:
+    """Return a layer of lines in degrees; none if there are no lines."""
+    from geoveil.report import Layer
+
+    if not lines:
+        return ()
+    parts = np.repeat(np.arange(len(lines)), [len(line) for line in lines])
+    return (Layer(name, np.concatenate(lines), "lines", role, parts=parts),)
 
 
 def names_of(shared: Sequence[SharedFile], *, same: bool) -> list[str]:

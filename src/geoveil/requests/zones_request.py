@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,13 @@ from geoveil.geo.formats import ending
 from geoveil.geo.recordings import recordings_in, released_ending
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.requests.shared_tracks import CutTracks, TrackFiles, write_files
+from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, SigningKey
     from geoveil._types import Progress
     from geoveil.certificates import Certificate
+    from geoveil.report.zones_report import ZonesReport
     from geoveil.zones import Hiding, Rules, Zone
 
 __all__ = ["ZonesRequest"]
@@ -184,6 +186,27 @@ class ZonesRequest:
             account = dict(signed(cast("Certificate", account), self.key))
             write_certificate(new, account)
         return account
+
+    def report(
+        self,
+        cut: CutTracks,
+        certificate: Mapping[str, object],
+        *,
+        basemap: str | None = None,
+        with_truth: bool = False,
+    ) -> ZonesReport:
+        """Return the report of shared tracks; with what was removed, it is for their owner alone."""
+        from geoveil.report.zones_report import ZonesReport
+
+        discs = ", ".join(f"radius {metres(zone.radius)}" for zone in cut.zones)
+        summary = (
+            ("Hidden", f"{hidden(self.hidden)} at 75%"),
+            ("Discs", f"{len(cut.zones)} ({discs})"),
+            ("Published", f"{counted(len(cut.pieces), 'piece')}, {metres(cut.length)} together"),
+            ("Released", ", ".join(["places", *self.columns(cut)])),
+        )
+        layers = cut.layers(removed=with_truth)
+        return ZonesReport(f"{Path(self.target).name}: shared tracks", summary, layers, certificate, basemap)
 
     @staticmethod
     def columns(cut: CutTracks) -> list[str]:

@@ -18,6 +18,7 @@ from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
 from geoveil.studio.project import Project
 from geoveil.studio.received_files import typed_path
 from geoveil.studio.releasing import open_ledger
+from geoveil.studio.shared_tracks import FIELDS
 from geoveil.typed_values import WHOLE, read_length
 from geoveil.words import counted
 
@@ -32,7 +33,7 @@ Form = Mapping[str, list[str]]
 def act(step: str, project: Project, form: Form) -> str:
     """Carry out the form of a step, and return the step to show next; a refusal raises an error of the library."""
     doing = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
-    doing |= {"release": _release, "account": _account}
+    doing |= {"release": _release, "account": _account, "tracks": _tracks}
     return doing[step](project, form)
 
 
@@ -101,6 +102,13 @@ def _decide_data(project: Project, form: Form) -> None:
         if choices.area is None and not data.file.crs.is_projected:
             remedy = "Name a city, a region or a country, or type a latitude, a longitude and a radius."
             raise GeoveilError("It is not stated yet where the data is.", remedy)
+
+
+def _tracks(project: Project, form: Form) -> str:
+    project.tracks.decide({name: _one(form, name) for name in ("files", *FIELDS)})
+    if _one(form, "do") in ("look", "share"):
+        project.tracks.start(share=_one(form, "do") == "share")
+    return "tracks"
 
 
 def _area(text: str) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from geoveil.studio.releasing import Outcome
     from geoveil.verification import Verification
 
-__all__ = ["STEPS", "numbers", "released", "render", "style"]
+__all__ = ["ASIDE", "STEPS", "numbers", "released", "render", "style"]
 
 #: The steps in their order: the end of the address, the name, and what is decided there.
 STEPS = {
@@ -41,6 +41,10 @@ STEPS = {
     "question": ("Question", "Decide what is asked, and see on made-up data what the answer will look like."),
     "release": ("Release", "Look once more at what will be released and charged, then release it."),
     "account": ("Account", "See what every person's budget was spent on, and check it."),
+}
+#: Pages beside the steps.
+ASIDE = {
+    "tracks": ("Tracks", "Share tracks as they are, but hide where you live."),
 }
 #: The units: what each protects, and what it does not hide.
 UNITS = {
@@ -89,7 +93,7 @@ def render(step: str, project: Project) -> str:
     if step != "data" or project.data is not None:
         prepare()
     views = {"data": _data, "protection": _protection, "budget": _budget, "question": _question}
-    views |= {"release": _release, "account": _account}
+    views |= {"release": _release, "account": _account, "tracks": _tracks}
     # Asked first: the result of work that ends while the page is made is not on it, and the page has to load again.
     busy = _busy(project, step)
     # The template gets the data and the choices of this moment, even if another file is read meanwhile.
@@ -100,6 +104,7 @@ def render(step: str, project: Project) -> str:
         .get_template(f"{step}.html")
         .render(
             step=step,
+            about=(STEPS | ASIDE)[step],
             steps=STEPS,
             done=_done(project),
             notice=notice,
@@ -131,7 +136,7 @@ def _done(project: Project) -> set[str]:
 
 def _busy(project: Project, step: str) -> str:
     """Return the title of work in the background that changes the page when it ends; empty if there is none."""
-    jobs = (project.reading, project.checking, project.releasing)
+    jobs = (project.reading, project.checking, project.releasing, project.tracks.job)
     running = [job.title for job in jobs if job is not None and job.running]
     if _previewing(project, step) and project.previewed is not None:
         running.append(project.previewed.title)
@@ -239,6 +244,17 @@ def _worded(finding: Finding, project: Project) -> tuple[str, tuple[str, str]]:
         return finding.kind, (f"Random pseudonyms take the place of what is in {by}.{rest}", "")
     told = f"What is in {by} is released as it is: whoever gets the file reads it beside every point.{rest}"
     return "warning", (told, "If someone can be known by it, choose random pseudonyms below.")
+
+
+# Tracks --------------------------------------------------------------------------------------------------------------
+
+
+def _tracks(project: Project) -> dict[str, object]:
+    tracks = project.tracks
+    job, found = tracks.job, tracks.found
+    view = None if found is None else project.view(found.layers, "Map of what is shared, removed, and the discs")
+    problem = None if job is None or job.problem is None else project.told(job.problem)
+    return {"tracks": tracks, "found": found, "map": view, "problem": problem}
 
 
 # Protection ----------------------------------------------------------------------------------------------------------

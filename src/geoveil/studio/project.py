@@ -20,6 +20,7 @@ from geoveil.studio.jobs import Job
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import message_of
 from geoveil.studio.received_files import Parcel, regular_size, typed_path
+from geoveil.studio.shared_tracks import TracksPage
 
 if TYPE_CHECKING:
     from geoveil.certificates import SigningKey
@@ -58,6 +59,8 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.choices = Choices()
+        #: The page on which tracks are shared.
+        self.tracks = TracksPage()
         self.reading: Job[OpenedData] | None = None
         self.checking: Job[Checked] | None = None
         self.releasing: Job[Outcome] | None = None

@@ -30,14 +30,16 @@ from geoveil.geo.formats.workspace import workspace
 from geoveil.report.page import static
 from geoveil.studio.gate import Gate, new_token
 from geoveil.studio.later_modules import prepare
-from geoveil.studio.pages import STEPS, numbers, released, render, style
+from geoveil.studio.pages import ASIDE, STEPS, numbers, released, render, style
 from geoveil.studio.project import Project
 from geoveil.studio.received_files import ReceivedName
 
 __all__ = ["Studio", "listen", "serve"]
 
 #: The purposes of received files, and the step that shows each.
-_PURPOSES = {"data": "data", "regions": "question", "basemap": "data"}
+_PURPOSES = {"data": "data", "regions": "question", "basemap": "data", "tracks": "tracks"}
+#: The names of pages.
+_PAGES = {*STEPS, *ASIDE}
 #: The largest form, in bytes.
 _FORM = 1_000_000
 
@@ -99,7 +101,7 @@ class Studio:
 
     def _page(self, request: Request) -> Response:
         step = request.path_params["step"]
-        if step not in STEPS:
+        if step not in _PAGES:
             return PlainTextResponse("404: there is no such page.\n", status_code=404)
         found = HTMLResponse(render(step, self.project))
         if not self._warm:
@@ -115,7 +117,7 @@ class Studio:
             body += part
             if len(body) > _FORM:
                 return PlainTextResponse("413: this form is too large.\n", status_code=413)
-        if step not in STEPS:
+        if step not in _PAGES:
             return PlainTextResponse("404: there is no such page.\n", status_code=404)
         form = parse_qs(body.decode("utf-8", errors="replace"), keep_blank_values=True)
 
@@ -139,7 +141,7 @@ class Studio:
         purpose, number = request.query_params.get("as", "data"), request.query_params.get("parcel", "")
         name = request.query_params.get("name", "")
         if purpose not in _PURPOSES:
-            return PlainTextResponse("Files are sent as data, regions or a base map.\n", status_code=400)
+            return PlainTextResponse("Files are sent as data, regions, a base map or tracks.\n", status_code=400)
         try:
             parcel = self.project.parcel(purpose, number)
             if name or not number:
@@ -156,13 +158,16 @@ class Studio:
             self.project.open(path, shown)
         elif purpose == "regions":
             self.project.take_regions(path)
+        elif purpose == "tracks":
+            self.project.tracks.take(path, shown)
         else:
             self.project.basemap = path
         return JSONResponse({"next": f"/{self.token}/{_PURPOSES[purpose]}"})
 
     def _status(self, request: Request) -> Response:
         """Return the work in the background and its progress."""
-        jobs = (self.project.reading, self.project.checking, self.project.releasing, self.project.previewed)
+        project = self.project
+        jobs = (project.reading, project.checking, project.releasing, project.previewed, project.tracks.job)
         running = [job for job in jobs if job is not None and job.running]
         told = [{"title": job.title, "share": round(job.share, 3)} for job in running]
         return JSONResponse({"running": told})

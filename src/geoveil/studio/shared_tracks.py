@@ -1,0 +1,137 @@
+"""The page on which tracks are shared, except where their owner lives: its choices, a look, the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geoveil._types import Progress
+from geoveil.errors import GeoveilError
+from geoveil.studio.jobs import Job
+from geoveil.studio.received_files import typed_path
+from geoveil.typed_values import LENGTH, read_place
+from geoveil.words import counted, metres
+
+if TYPE_CHECKING:
+    from geoveil.report import Layer
+    from geoveil.requests.shared_tracks import CutTracks
+    from geoveil.requests.zones_request import ZonesRequest
+
+__all__ = ["FIELDS", "TracksPage", "TracksShown"]
+
+#: The fields of the form, and what is in them at first.
+FIELDS = {"places": "", "hide": "200 m", "centres": "centres.json", "keep": "", "target": "shared"}
+
+
+@dataclass(frozen=True)
+class TracksShown:
+    """What the page shows of cut tracks: for their owner alone.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        The layers of the map: what is shared, the discs, and below them what is removed.
+    facts : tuple of pairs of str
+        Facts about what is shared.
+    removed : str
+        What is removed, in a sentence.
+    released : str
+        The released file or folder; empty after a look.
+    command : str
+        The same as a command.
+    """
+
+    layers: tuple[Layer, ...]
+    facts: tuple[tuple[str, str], ...]
+    removed: str
+    released: str
+    command: str
+
+    @classmethod
+    def of(cls, request: ZonesRequest, names: Sequence[str], cut: CutTracks, released: str) -> TracksShown:
+        """Return what is shown of a request that was looked at or carried out; `names` are those of its files."""
+        radii = ", ".join(metres(zone.radius) for zone in cut.zones)
+        facts = (
+            ("files", f"{len(cut.shared):,}"),
+            ("pieces", f"{len(cut.pieces):,}"),
+            ("length", metres(cut.length)),
+            ("discs", f"{len(cut.zones)}, of radius {radii}"),
+        )
+        gone = f"{len(cut.files) - cut.points:,} of {counted(len(cut.files), 'point')} are removed."
+        named = replace(request, paths=tuple(map(Path, names)))
+        return cls(cut.layers(removed=True), facts, gone, released, named.command())
+
+
+class TracksPage:
+    """The choices on the page, and the work that they started."""
+
+    def __init__(self) -> None:
+        self.fields = dict(FIELDS)
+        #: The files or folders, and how their owner calls them.
+        self.paths: list[tuple[Path, str]] = []
+        self.job: Job[TracksShown] | None = None
+
+    @property
+    def found(self) -> TracksShown | None:
+        """What the last look or release found."""
+        return None if self.job is None else self.job.result
+
+    def take(self, path: Path, name: str) -> None:
+        """Take a file or a folder that was dropped, in place of the ones before."""
+        self.paths, self.job = [(path, name)], None
+
+    def decide(self, given: Mapping[str, str]) -> None:
+        """Store what was filled in; a typed path takes the place of dropped files."""
+        if typed := given.get("files", ""):
+            self.paths = [(typed_path(typed, "file of tracks"), typed)]
+        self.fields = {name: given.get(name, "") for name in FIELDS}
+
+    def request(self) -> ZonesRequest:
+        """Return the request, or say what is missing."""
+        from geoveil.requests.zones_request import ZonesRequest
+        from geoveil.zones import Hiding, Rules
+
+        if not self.paths:
+            raise GeoveilError("No tracks are chosen yet.", "Drop a file or a folder on the page, or type its path.")
+        fields = self.fields
+        places = tuple(line.strip() for line in fields["places"].splitlines() if line.strip())
+        if not places or any(read_place(place) is None for place in places):
+            raise GeoveilError("What to hide is not stated yet.", "Type a place as 47.37, 8.54, one in each line.")
+        hide = LENGTH.read(fields["hide"])
+        if hide is None:
+            remedy = f"Type {LENGTH.allowed}."
+            raise GeoveilError(f"“{fields['hide']}” is no length.", remedy)
+        for name, what in (("centres", "the file of centres"), ("target", "the released file or folder")):
+            if not fields[name]:
+                raise GeoveilError(f"The path of {what} is missing.", "Type it.")
+        return ZonesRequest(
+            tuple(path for path, _ in self.paths),
+            places,
+            typed_path(fields["centres"], "file of centres"),
+            Hiding.of(hide),
+            Rules(),
+            str(typed_path(fields["target"], "released file")),
+            keep=tuple(fields["keep"].split()),
+        )
+
+    def start(self, *, share: bool) -> None:
+        """Look at what would be left, or share it, in the background. One at a time."""
+        if self.job is not None and self.job.running:
+            raise GeoveilError("The tracks are still being read.", "Wait until the page shows them.")
+        request = self.request()
+        request.check(overwrite=False)
+
+        names = [name for _, name in self.paths]
+
+        def work(tell: Progress) -> TracksShown:
+            files = request.read(tell)
+            if not share:
+                return TracksShown.of(request, names, request.cut(files, request.rehearsed()), "")
+            zones, entries = request.zones()
+            cut = request.cut(files, zones)
+            request.write(cut, entries)
+            return TracksShown.of(request, names, cut, str(Path(request.target).absolute()))
+
+        self.job = Job(f"{'Sharing' if share else 'Reading'} {self.paths[0][1]}", work)

@@ -1,0 +1,110 @@
+"""The studio's page on which tracks are shared, except where their owner lives."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from geoveil.studio import pages
+from geoveil.studio.project import Project
+from tests import rides
+from tests.studio.test_refusals import GARBLED, sent
+from tests.worlds import HOME, commute
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+AT = f"{HOME[1]}, {HOME[0]}"
+FIELDS = {"places": AT, "hide": "200 m", "centres": "centres.json", "keep": "", "target": "shared"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A studio in a folder with rides."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "rides").mkdir()
+    for name, ride in commute():
+        rides.make("gpx", ride, tmp_path / "rides", name)
+    return Project(tmp_path / "workspace")
+
+
+def asked(project: Project, do: str, **fields: str) -> str:
+    """Fill in the form, wait for its work, and return the page in words."""
+    assert sent(project, "tracks", **{**FIELDS, "files": "rides", "do": do, **fields}) == ""
+    assert project.tracks.job is not None
+    assert project.tracks.job.wait(60)
+    return read(pages.render("tracks", project))
+
+
+def read(page: str) -> str:
+    """Return the words of a page."""
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_look_shows_the_disc_and_keeps_nothing(project: Project, tmp_path: Path) -> None:
+    """The map has what would be shared, what would be removed and the disc, for the owner alone; no centre is kept."""
+    page = asked(project, "look")
+    for told in ("What would be shared", "1, of radius 599 m", "of 120 points are removed", "for you alone"):
+        assert told in page
+    assert project.tracks.found is not None
+    assert [layer.role for layer in project.tracks.found.layers] == ["truth", "released", "public"]
+    assert not (tmp_path / "centres.json").exists()
+    assert not (tmp_path / "shared").exists()
+
+
+def test_a_release_draws_once(project: Project, tmp_path: Path) -> None:
+    """What is shared is written with its certificate; another release, and the command shown, have the same disc."""
+    page = asked(project, "share")
+    assert f"Written to {tmp_path / 'shared'}" in page
+    assert "geoveil zones rides" in page
+    before = (tmp_path / "centres.json").read_bytes()
+    asked(project, "share", target="again")
+    assert (tmp_path / "centres.json").read_bytes() == before
+    discs = [json.loads((tmp_path / f"{name}.certificate.json").read_text())["zones"] for name in ("shared", "again")]
+    assert discs[0] == discs[1]
+
+
+def test_the_command_on_the_page_runs(project: Project, tmp_path: Path) -> None:
+    """The command gives the same files as the page."""
+    import shlex
+
+    from geoveil.cli import main
+
+    asked(project, "share", keep="ele hr")
+    assert project.tracks.found is not None
+    words = shlex.split(project.tracks.found.command.replace("-o shared", "-o typed"))
+    with pytest.raises(SystemExit) as left:
+        main(words[1:])
+    assert not left.value.code
+    contents = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("shared", "typed")]
+    assert contents[0] == contents[1]
+    assert b"<ele>" in next(iter(contents[0].values()))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"files": ""}, "No tracks are chosen yet. Drop a file or a folder"),
+        ({"places": ""}, "What to hide is not stated yet. Type a place as 47.37, 8.54"),
+        ({"places": "home"}, "What to hide is not stated yet."),
+        ({"hide": "far"}, "“far” is no length."),
+        ({"centres": ""}, "The path of the file of centres is missing."),
+        ({"target": ""}, "The path of the released file or folder is missing."),
+        ({"files": "nowhere.gpx"}, "file not found"),
+    ],
+)
+def test_what_is_missing_is_named(project: Project, fields: dict[str, str], told: str) -> None:
+    """The page says what to fill in, in words that are on it."""
+    said = sent(project, "tracks", **{**FIELDS, "files": "rides", "do": "share", **fields})
+    assert told in said
+    assert not GARBLED.search(said), said
+
+
+def test_the_first_page_leads_to_it(project: Project) -> None:
+    """The first page has a link to the page of tracks, which can be opened before anything is chosen."""
+    assert 'href="tracks"' in pages.render("data", project)
+    assert "Share tracks as they are, but hide where you live." in pages.render("tracks", project)
