@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from geoveil.report.limits_table import HEADINGS, TABLE
+from geoveil.report.limits_table import CROWD_TABLE, HEADINGS, TABLE, Topic
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.once
-def test_the_page_about_limits_has_the_same_table() -> None:
+@pytest.mark.parametrize(("place", "table"), [(0, TABLE), (1, CROWD_TABLE)], ids=["points", "a crowd"])
+def test_the_page_about_limits_has_the_same_tables(place: int, table: tuple[Topic, ...]) -> None:
     """Row by row, in the same order."""
     lines = (ROOT / "docs" / "understand" / "limits.md").read_text(encoding="utf-8").splitlines()
-    start = next(i for i, line in enumerate(lines) if HEADINGS[1] in line and line.startswith("|"))
+    start = [i for i, line in enumerate(lines) if HEADINGS[1] in line and line.startswith("|")][place]
     rows = [
-        [cell.strip(" *") for cell in lines[start + i].strip("|").split("|")] for i in (0, *range(2, 2 + len(TABLE)))
+        [cell.strip(" *") for cell in lines[start + i].strip("|").split("|")] for i in (0, *range(2, 2 + len(table)))
     ]
-    assert rows == [[*HEADINGS], *([*topic] for topic in TABLE)]
-    assert not lines[start + 2 + len(TABLE)].startswith("|")
+    assert rows == [[*HEADINGS], *([*topic] for topic in table)]
+    assert not lines[start + 2 + len(table)].startswith("|")

@@ -459,3 +459,44 @@ def test_noise_of_crowds(crowd_released: Path) -> None:
         beside(crowd_released).write_text(whole)
         edited(crowd_released, edit)
         assert outcomes(gv.verify(crowd_released))["noise"] == "fails", name
+
+
+#: What rewrites a text file, what is left of it, and how it is named.
+REWRITTEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "line ends": (lambda text: text.replace(b"\n", b"\r\n"), "Only its line ends or its byte order mark"),
+    "old line ends": (lambda text: text.replace(b"\n", b"\r"), "Only its line ends or its byte order mark"),
+    "no last line end": (lambda text: text.rstrip(b"\n"), "Only its line ends or its byte order mark"),
+    "byte order mark": (lambda text: b"\xef\xbb\xbf" + text, "Only its line ends or its byte order mark"),
+    "separators": (lambda text: text.replace(b",", b";"), "as if a spreadsheet had saved it anew"),
+    "a workbook": (lambda text: b"PK\x03\x04" + text, "a spreadsheet saved it anew"),
+    "numbers and line ends": (
+        lambda text: text.replace(b"5e-05", b"0.00005").replace(b"0.0001", b"1E-04").replace(b"\n", b"\r\n"),
+        "as if a spreadsheet had saved it anew",
+    ),
+    "a digit": (lambda text: text.replace(b"1", b"2"), "their SHA-256 differ."),
+}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("how", REWRITTEN)
+def test_rewritten_files_are_named(how: str, released: Path) -> None:
+    """A file that a program rewrote is not as certified, and what rewrote it is named; another change is only that."""
+    rewrite, said = REWRITTEN[how]
+    content = released.read_bytes()
+    released.write_bytes(rewrite(content))
+    assert released.read_bytes() != content
+    found = gv.verify(released).checks[1]
+    assert (found.name, found.outcome) == ("file", "fails")
+    assert said in str(found.text)
+    assert how != "a digit" or str(found.text).endswith(said)
+
+
+def test_every_verification_says_what_it_cannot_tell(released: Path, run: Any) -> None:
+    """In one fixed line: in Python, as JSON, on the command line, and on the page for officers."""
+    fixed = verification.CANNOT_TELL
+    found = gv.verify(released)
+    assert repr(found).splitlines()[-1].strip() == fixed
+    assert found.to_dict()["cannot_tell"] == fixed
+    assert fixed in " ".join(run("verify", str(released)).out.split())
+    docs = Path(__file__).parents[1] / "docs"
+    assert all(fixed in (docs / page).read_text() for page in ("decide/for-officers.md", "do/certificates.md"))

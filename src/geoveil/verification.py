@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -30,10 +32,16 @@ from geoveil.wording import guarantee_line
 from geoveil.words import counted
 from geoveil.zones import is_of_zones, zones_problems, zones_stated
 
-__all__ = ["Check", "Verification", "verify"]
+__all__ = ["CANNOT_TELL", "Check", "Verification", "verify"]
 
 #: The outcome of a check, and of all of them: right, wrong, or not known.
 Verdict: TypeAlias = Literal["holds", "fails", "open"]
+
+#: What every verification says.
+CANNOT_TELL = "No verification can tell whether the noise was really drawn: that rests on whoever made the release."
+#: The largest text file that is searched for what rewrote it, and the mark with which some programs begin one.
+_MOST_REWRITTEN = 2**28
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -141,13 +149,14 @@ class Verification:
             ],
             "signer": None if self.signer is None else self.signer.fingerprint,
             "trusted": self.trusted,
+            "cannot_tell": CANNOT_TELL,
             "id": None if self.certificate is None else self.certificate.get("id"),
         }
 
     def __repr__(self) -> str:
         head = f"Verification of {self.path.name}: {self.summary}"
         lines = [f"  {check.name:<12} {check.outcome:<6} {worded(check.text, PYTHON)}" for check in self.checks]
-        return "\n".join([head, *lines])
+        return "\n".join([head, *lines, f"  {CANNOT_TELL}"])
 
 
 @steady()
@@ -299,7 +308,7 @@ def _file(path: Path, account: Certificate) -> Check:
     """Check the digest of the file."""
     if digest(path) != account["file"]["sha256"]:
         said = "The file was changed, or the certificate is that of another file: their SHA-256 differ."
-        return Check("file", "fails", said)
+        return Check("file", "fails", said + _rewritten(path, account))
     beside = side_files(path)
     if beside.read:
         named = ", ".join(file.name for file in beside.read[:5])
@@ -312,6 +321,32 @@ def _file(path: Path, account: Certificate) -> Check:
     styles = ", ".join(file.name for file in beside.drawn)
     drawn = f" Styles beside it, which were not released, change how it is drawn: {styles}." if styles else ""
     return Check("file", "holds", f"It is the file that was released with this certificate.{renamed}{drawn}")
+
+
+def _rewritten(path: Path, account: Certificate) -> str:
+    """Return a sentence that names what rewrote a text file, if nothing but its form was changed; else ""."""
+    if path.is_dir() or path.stat().st_size > _MOST_REWRITTEN:
+        return ""
+    content, certified = path.read_bytes(), account["file"]["sha256"]
+    if content.startswith(b"PK\x03\x04"):
+        return " It is a workbook or an archive now: a spreadsheet saved it anew."
+    text = content.removeprefix(_BYTE_ORDER_MARK)
+    lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for end in (lines, lines.rstrip(b"\n"), lines.rstrip(b"\n") + b"\n"):
+        for whole in (end, end.replace(b"\n", b"\r\n")):
+            if hashlib.sha256(whole).hexdigest() == certified:
+                return (
+                    " Only its line ends or its byte order mark were changed, as by an editor or by mail; its content "
+                    "is as released. Ask for the file as it was written."
+                )
+    reading = cast("dict[str, Any]", account["file"]).get("reading") or {}
+    stated = str(reading.get("delimiter") or ",").encode()
+    header = lines.partition(b"\n")[0]
+    others = [mark for mark in (b";", b"\t", b",") if mark != stated and header.count(mark) > header.count(stated)]
+    rounded = re.search(rb"\d[.,]\d+E[+-]\d\d\b", text) is not None
+    if path.suffix.lower() in (".csv", ".tsv", ".txt") and (others or rounded or lines != content):
+        return " It looks as if a spreadsheet had saved it anew, which changes separators and rounds numbers."
+    return ""
 
 
 def _noise(path: Path, account: Certificate) -> Check:

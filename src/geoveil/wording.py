@@ -102,6 +102,8 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
         first, last = (moment(time).replace("T", " ") for time in facts.span)
         hides += f" The points of {protected(metric)} were counted from times between {first} and {last}."
     sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
+    if facts.noise is not None:
+        sentences = ["No point is released, and no person's label. The number of points and of persons is not hidden."]
     if facts.unchanged:
         names = ", ".join(str(column.name) for column in facts.unchanged)
         sentences.append(f"Released unchanged, so that nothing in them is hidden: {names}.")

@@ -294,3 +294,13 @@ def test_limits_that_are_none(k: Any) -> None:
     """A limit is a positive number."""
     with pytest.raises(InvalidParameter, match="a number of persons, such as 10"):
         released("heatmap").at_least(k)
+
+
+def test_tables_of_counts_have_no_outlines(tmp_path: Path) -> None:
+    """A CSV file of counts names regions, whose outlines are public and may be long; a GeoPackage has them."""
+    counts = released("counts")
+    counts.to_file(tmp_path / "counts.csv")
+    assert pd.read_csv(tmp_path / "counts.csv").columns.tolist() == ["index", "persons", "error", "noisy", "rho"]
+    assert gv.verify(tmp_path / "counts.csv")
+    counts.to_file(tmp_path / "counts.gpkg")
+    assert geopandas.read_file(tmp_path / "counts.gpkg").geometry.notna().all()

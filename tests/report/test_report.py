@@ -14,6 +14,7 @@ from typing import Any
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 
@@ -27,11 +28,11 @@ from geoveil.report import Balance, Layer, Report
 from geoveil.report import page as page_module
 from geoveil.report.composing import compose
 from geoveil.report.formatting import WARNING
-from geoveil.report.limits_table import TABLE
+from geoveil.report.limits_table import CROWD_TABLE, TABLE, topics
 from geoveil.report.map_projection import view_of
 from geoveil.report.page import attacker_curve, gauges, page
 from geoveil.report.scene import Shape
-from geoveil.words import metres
+from geoveil.words import hidden, metres
 from tests.questions import release_of
 
 pytestmark = pytest.mark.slow
@@ -551,8 +552,26 @@ def test_balances_are_checked() -> None:
 
 def test_the_page_says_what_is_protected_and_what_to_ask() -> None:
     """All rows of the table of protection, with their headings."""
-    text = unescape(page(report_of(ask("points", person="user"))))
+    report = report_of(ask("points", person="user"))
+    text = unescape(page(report))
     assert text.count('<th scope="col">') == 4
-    for topic in TABLE:
+    shown = topics(report.facts)
+    assert [topic.about for topic in shown] == [topic.about for topic in TABLE]
+    for topic in shown:
         for cell in topic:
             assert f">{cell}<" in text
+    # The distance is that of the release.
+    assert f"here {hidden(report.facts.guarantee.hidden(chance=0.75))}," in shown[0].protected
+
+
+def test_a_crowd_has_a_table_of_its_own() -> None:
+    """A heat map has neither labels nor times, and its page says nothing of columns and order."""
+    frame = pd.DataFrame({"lat": [37.77, 37.78], "lon": [-122.42, -122.41]})
+    heat = gv.Locations(frame, person="row", area=BAY, rng=np.random.default_rng(1)).heatmap(5000, hide=200)
+    text = unescape(page(report_of(heat)))
+    for topic in CROWD_TABLE[2:]:
+        for cell in topic:
+            assert f">{cell}<" in text
+    assert "At the stated distance, here 200 m, someone" in text
+    assert "their order" not in text
+    assert "order of points" not in text

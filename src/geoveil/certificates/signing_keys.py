@@ -61,7 +61,7 @@ class PublicKey:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        path = Path(path)
+        path = _file(path, ".pub.pem")
         data = _read(path)
         remedy = "'geoveil key create' writes it as NAME.pub.pem."
         if b"PRIVATE KEY" in data:
@@ -173,7 +173,7 @@ class SigningKey:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        path = Path(path)
+        path = _file(path, ".pem")
         data = _read(path)
         encrypted = b"ENCRYPTED PRIVATE KEY" in data
         secret = (passphrase or os.environ.get(PASSPHRASE)) if encrypted else None
@@ -259,11 +259,18 @@ def _name(path: Path) -> str:
     return path.name.removesuffix(".pem").removesuffix(".pub")
 
 
+def _file(given: str | os.PathLike[str], ending: str) -> Path:
+    """Return the file of a key, given by its path or by the name with which it was created."""
+    path, named = Path(given), Path(os.fspath(given) + ending)
+    return named if named.exists() and not path.exists() else path
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise FileUnavailable(str(path), "file not found", "a key", "Check the path.") from None
+        remedy = "Check the path; 'geoveil key create NAME' makes one."
+        raise FileUnavailable(str(path), "file not found", "a key", remedy) from None
     except OSError as problem:
         raise InvalidFile(str(path), problem.strerror, "a key that can be read", "Check the path.") from None
 

@@ -51,6 +51,7 @@ def verify(released: str, ledger: str | None, key: str | None, certificate: str 
     from geoveil import Ledger
     from geoveil import verify as verified
     from geoveil.errors import GeoveilError
+    from geoveil.verification import CANNOT_TELL
 
     try:
         with ExitStack() as stack, terminal.waiting("Verifying"):
@@ -65,6 +66,7 @@ def verify(released: str, ledger: str | None, key: str | None, certificate: str 
     else:
         for file, outcome in outcomes.items():
             _tell(file, outcome)
+        terminal.answer(CANNOT_TELL)
     worst = next(word for word in ("fails", "open", "holds") if word in {each.outcome for each in outcomes.values()})
     click.get_current_context().exit(_EXIT_CODES[worst])
 

@@ -386,7 +386,9 @@ def _read(times: ArrayLike | pd.Series, name: str) -> pd.Series:
     found = in_stated_unit(found, name)
     missing = without_time(found)
     if missing.any():
-        stated = f"a time in each row: {missing.sum():,} rows have none, the first of them row {missing.argmax() + 1}"
+        stated = (
+            f"a time in each row; rows without one: {missing.sum():,}, the first of them row {missing.argmax() + 1}"
+        )
         raise InvalidParameter("times", name, stated, "Remove these rows first.")
     if _may_be_texts(found):
         found = _parsed(found, name)

@@ -172,6 +172,9 @@ class CrowdRelease(Release):
 
     def certificate(self) -> Certificate:
         account = super().certificate()
+        # No order, times or labels are in a release about a crowd.
+        sliced = ["the number of points in each slice of time"] if self.slices else []
+        account["public"] = ["the number of persons and of points", *sliced, "the parameters of the query"]
         account["crowd_noise"] = {
             "counted": self.counted,
             "noise_95": {"largest": self.error(), "each": self.error(each=True)},
@@ -279,6 +282,12 @@ class CrowdCounts(CrowdRelease):
         errors = np.sqrt(np.nansum(np.square(self.errors), axis=0)) if self.slices else self.errors
         # All may be blank.
         return float(np.nanmedian(errors)) if np.isfinite(errors).any() else 0.0
+
+    def _write(self, path: Path) -> dict[str, Any]:
+        if ending(path) not in (".csv", ".tsv"):
+            return super()._write(path)
+        # Regions are public, have names, and may have outlines of megabytes.
+        return write_frame(self.to_frame().drop(columns="geometry"), path, ())
 
     def _rows(self, crs: CrsLike) -> Frame:
         frame = self.value.reset_index()

@@ -1,15 +1,21 @@
-"""The table of what a release protects, what it does not, and what to ask.
+"""The tables of what a release protects, what it does not, and what to ask: of points, and of numbers of a crowd.
 
-The report page shows it, and a test compares it with the table in `docs/understand/limits.md`.
+The report page shows one of them, and a test compares them with those in `docs/understand/limits.md`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["HEADINGS", "TABLE", "Topic"]
+from geoveil.facts import Facts
+from geoveil.privacy import GP
+from geoveil.words import hidden
+
+__all__ = ["CROWD_TABLE", "HEADINGS", "TABLE", "Topic", "topics"]
 
 HEADINGS = ("", "Protected", "Not protected", "Ask the analyst")
+#: The words of the tables that a page replaces by the distance that its release hides.
+_DISTANCE = "the stated distance, such as 100 m,"
 
 
 class Topic(NamedTuple):
@@ -87,3 +93,49 @@ TABLE = (
         "Where are the originals kept, who can read them, and when are they deleted?",
     ),
 )
+_SHARED = {topic.about: topic for topic in TABLE}
+#: The same for heat maps, counts and flows, which release neither points nor labels.
+CROWD_TABLE = (
+    _SHARED["Where a person was"]._replace(
+        unprotected="What is true of many: where people are, and how many. Whether someone was in another part of the "
+        "city, unless the release states differential privacy of use.",
+        ask="Which distance is hidden? Does the certificate state differential privacy (crowd_noise.zcdp) below 1?",
+    ),
+    _SHARED["How much of a person's time"],
+    Topic(
+        "Who is in the data",
+        "The labels of persons: none is released.",
+        "The number of persons and of points, and what all of them have in common.",
+        "Who was asked about, and is it known that somebody was among them?",
+    ),
+    Topic(
+        "When",
+        "The times of points: none is released.",
+        "With slices of time, how many points are in each slice.",
+        "Are slices of time so short that few people were anywhere in one of them?",
+    ),
+    Topic(
+        "Other columns",
+        "All columns: none is released.",
+        "The cells or regions and their names, which are public.",
+        "Were cells or regions chosen from public knowledge?",
+    ),
+    Topic(
+        "Small groups",
+        "Each person of a group, however small it is.",
+        "What is true of the whole group, such as that all of it was in one region. Small numbers are shown, unless "
+        "they were left blank.",
+        "Does a rule ask for numbers below a limit to be left blank?",
+    ),
+    *(_SHARED[about] for about in ("Several releases", "What others know already", "The area", "The original data")),
+)
+
+
+def topics(facts: Facts) -> list[Topic]:
+    """Return the table that fits a release, with the distance that it hides."""
+    guarantee = facts.guarantee
+    table = TABLE if facts.noise is None else CROWD_TABLE
+    if isinstance(guarantee, GP) and not guarantee.pure:
+        return [*table]
+    stated = f"the stated distance, here {hidden(guarantee.hidden(chance=0.75))},"
+    return [Topic(*(cell.replace(_DISTANCE, stated) for cell in topic)) for topic in table]

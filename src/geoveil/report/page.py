@@ -19,7 +19,7 @@ from geoveil.report.certificate_table import headline, table_rows
 from geoveil.report.composing import compose
 from geoveil.report.document import Balance, Report
 from geoveil.report.formatting import WARNING, round_below, with_units
-from geoveil.report.limits_table import HEADINGS, TABLE
+from geoveil.report.limits_table import HEADINGS, topics
 from geoveil.report.plain_words import summary
 from geoveil.report.scene import Scene
 from geoveil.report.svg import MARKERS, Pen, attributes
@@ -71,7 +71,7 @@ def page(report: Report) -> str:
         curve=attacker_curve(guarantee) if stated else "",
         budget=gauges(report.balances, named=report.names_persons) if report.balances else "",
         headings=HEADINGS,
-        protection=TABLE,
+        protection=topics(report.facts),
         details=table_rows(report.facts, report.certificate),
         certificate=json.dumps(report.certificate, indent=2, ensure_ascii=False, default=str),
     )  # fmt: skip

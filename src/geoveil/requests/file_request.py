@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from geoveil.errors import GeoveilError, InvalidParameter, Message
+from geoveil.errors import GeoveilError, InvalidParameter, Mention, Message
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.requests.budgets import Budget, rho_and_epsilon
 from geoveil.settings import SETTINGS
@@ -640,7 +640,7 @@ def check_times(file: LocationFile, columns: Sequence[str], where: str | None = 
     import pandas as pd
 
     from geoveil.geo.point_times import check_apart, in_rows
-    from geoveil.geo.seconds import seconds_of
+    from geoveil.geo.seconds import seconds_of, without_time
 
     chosen, before, rows, times = file.row_filter(where), 0, [], []
     for batch in file.batches([*dict.fromkeys([*columns, *(() if chosen is None else chosen.columns)])]):
@@ -649,6 +649,12 @@ def check_times(file: LocationFile, columns: Sequence[str], where: str | None = 
         times.append(there.columns.select([*dict.fromkeys(columns)]).to_pandas(ignore_metadata=True))
         before += len(there)
     frame, points = pd.concat(times, ignore_index=True), np.concatenate(rows)
+    for name in columns:
+        if without := int(without_time(frame[name]).sum()):
+            column = name if name.isidentifier() else f'("{name}")'
+            condition = f"{column} is not null" if where is None else f"({where}) and {column} is not null"
+            remedy = Message("Leave them out with {where}.", where=Mention("where", condition))
+            raise InvalidParameter("times", name, f"a time in each row; rows without one: {without:,}", remedy)
     seconds = seconds_of(in_rows([frame[name] for name in columns], columns), ", ".join(columns))
     if len(columns) > 1 and (np.bincount(points) != len(columns)).any():
         allowed = "one column of times, or one for each point of a row where all rows have as many"

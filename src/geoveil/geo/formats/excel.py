@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Unpack
 
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Mention, Message
 from geoveil.geo.formats.limits import EXPANSION, UNPACKED, check_names
 from geoveil.geo.formats.location_columns import Where, locate
 from geoveil.geo.formats.location_file import Batch, FilePart, LocationFile, readable
@@ -41,7 +41,8 @@ def open_excel(path: Path, *, layer: str | None = None, **where: Unpack[Where]) 
         if not sheets:
             raise InvalidFile(str(path), "no rows", "a sheet with a header and rows", "The workbook is empty.")
         if layer not in (sheets if len(sheets) != 1 else [*sheets, None]):
-            raise InvalidParameter("layer", layer, f"a sheet of {path.name}, one of {sheets}", "Name one of them.")
+            remedy = Message("Name one of them, such as {first}.", first=Mention("layer", sheets[0]))
+            raise InvalidParameter("layer", layer, f"a sheet of {path.name}, one of {sheets}", remedy)
         chosen = sheets[0] if layer is None else layer
         rows = _rows(book[chosen])
         names = [f"column {i}" if name is None else str(name) for i, name in enumerate(_trimmed(next(rows)), start=1)]

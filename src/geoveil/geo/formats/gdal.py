@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geoveil._types import CrsLike
-from geoveil.errors import InvalidFile, InvalidParameter
+from geoveil.errors import InvalidFile, InvalidParameter, Mention, Message, Text
 from geoveil.geo.coordinate_systems import own_system
 from geoveil.geo.formats import wkb
 from geoveil.geo.formats.guards import guarded, records
@@ -60,7 +60,10 @@ def open_gdal(path: Path, *, crs: CrsLike = None, layer: str | None = None) -> G
     try:
         layers = [str(found) for found, _ in pyogrio.list_layers(name)]
         if layer not in (layers if len(layers) != 1 else [*layers, None]):
-            raise InvalidParameter("layer", layer, f"a layer of {path.name}, one of {layers}", "Name one of them.")
+            remedy: Text = "It holds no data."
+            if layers:
+                remedy = Message("Name one of them, such as {first}.", first=Mention("layer", layers[0]))
+            raise InvalidParameter("layer", layer, f"a layer of {path.name}, one of {layers}", remedy)
         chosen = layers[0] if layer is None else layer
         info = pyogrio.read_info(name, layer=chosen, force_feature_count=True)
         options = {**_OPTIONS, **_MORE.get(info["driver"], {})}
