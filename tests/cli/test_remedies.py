@@ -85,7 +85,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object], list[str], str]] = {
     "decimal commas": (
         "t.csv",
         text("user;lat;lon\n" + "a;37;-122\n" * 1500 + "b;37,7;-122,4\n"),
-        ["--area", "37.77,-122.42,200km"],
+        ["--area", "37.77,-122.42,200km", "--protect", "point"],
         "--decimal ,",
     ),
     "two pairs of columns": (
