@@ -212,9 +212,9 @@ def _copy(source: sqlite3.Connection, path: Path, *statements: str) -> None:
         listed = "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> ?"
         for (table,) in copy.execute(listed, (UNFINISHED,)).fetchall():
             copy.execute(f"DELETE FROM {table}")
-            found = source.execute(f"SELECT * FROM {table}")
-            places = ", ".join("?" * len(found.description))
-            copy.executemany(f"INSERT INTO {table} VALUES ({places})", found)
+            rows = source.execute(f"SELECT * FROM {table}")
+            places = ", ".join("?" * len(rows.description))
+            copy.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
         for statement in statements:
             copy.execute(statement)
 

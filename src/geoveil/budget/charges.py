@@ -146,7 +146,7 @@ class Charges:
         """Charge a request, or wait for the answer of its key and return it."""
         batching, pause = self._batchings.setdefault(this_process(), Batching()), 0.01
         try:
-            while (found := batching.served(request, self._commit)) is None:
+            while (charge := batching.served(request, self._commit)) is None:
                 left = request.deadline - time.monotonic()
                 if left <= 0:
                     raise LedgerTimeout(
@@ -162,9 +162,9 @@ class Charges:
             if request.charge is not None:
                 turns.end_lease(request.charge)
             raise
-        if request.withdrawn and found.content is None:
-            self.abandon(found)
-        return found
+        if request.withdrawn and charge.content is None:
+            self.abandon(charge)
+        return charge
 
     def _commit(self, requests: list[_Request], deadline: float) -> list[Charge | Exception | None]:
         """Charge a batch of requests in one transaction, and return the outcome of each."""
@@ -290,10 +290,10 @@ def _settle(
 ) -> list[Charge | Exception | None]:
     """Return one outcome per request: its charge, new or stored; an error; or None while its answer is being drawn."""
     keys = sorted({request.key for request in requests if request.key is not None})
-    found: dict[str, Row] = {}
+    known: dict[str, Row] = {}
     if keys:
         condition, parameters = transaction.among(keys)
-        found = {key: tuple(row) for key, *row in transaction.rows(f"{_ANSWERS} {condition}", parameters)}
+        known = {key: tuple(row) for key, *row in transaction.rows(f"{_ANSWERS} {condition}", parameters)}
     taken: set[str] = set()
     outcomes: list[Charge | Exception | None] = []
     for request in requests:
@@ -301,7 +301,7 @@ def _settle(
             outcomes.append(None)
             continue
         try:
-            outcome = _answer(transaction, journal, request, found.get(request.key or ""))
+            outcome = _answer(transaction, journal, request, known.get(request.key or ""))
         except (BudgetError, InvalidInput, IncompatibleGuarantees) as problem:
             outcomes.append(problem)
             continue
@@ -430,11 +430,11 @@ def _refused(transaction: Transaction, charge: Charge, *, is_stored: bool) -> Le
         remedy = "Ask again, which is charged again." if charge.key is None else f"{again}: it is returned for free."
         return LedgerError(problem, remedy)
     others = "SELECT stored FROM geoveil_answers WHERE key = ?"
-    found = [] if charge.key is None else transaction.rows(others, (charge.key,))
-    if not found:
+    attempts = [] if charge.key is None else transaction.rows(others, (charge.key,))
+    if not attempts:
         return LedgerError(f"The attempt of entry {number} has ended.", "Ask again, which is charged again.")
     problem = f"The lease of entry {number} expired, and another process was charged for the same question."
-    if found[0][0] is None:
+    if attempts[0][0] is None:
         return LedgerError(problem, f"{again}: you get the answer that it draws, for free unless it fails.")
     return LedgerError(problem, f"{again}: you get the answer that it has stored, for free.")
 

@@ -171,14 +171,14 @@ def secret_of(secret: bytes | os.PathLike[str] | None) -> bytes | None:
 def _read(argument: str, path: str | os.PathLike[str]) -> bytes:
     """Return the secret in a file: all of its bytes except a newline at the end, which editors add."""
     try:
-        found = Path(path).read_bytes()
+        data = Path(path).read_bytes()
     except (OSError, TypeError, ValueError) as problem:
         # The caller may have given the secret itself as a text, so the message does not repeat it.
         why = getattr(problem, "strerror", None) or "it is not a path"
         allowed = "the path of a file that contains the secret"
         allowed += ", or the secret as bytes" if argument == "secret" else ""
         raise InvalidParameter(argument, _HIDDEN, allowed, f"The file cannot be read: {why}.") from None
-    return re.sub(rb"\r?\n\Z", b"", found)
+    return re.sub(rb"\r?\n\Z", b"", data)
 
 
 def _long_enough(argument: str, found: bytes) -> bytes:

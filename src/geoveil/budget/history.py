@@ -33,12 +33,12 @@ WHERE answer.number > ? ORDER BY answer.number LIMIT ?
 
 def lines_after(transaction: Transaction, number: int) -> list[tuple[Line, Postings]]:
     """Return the next entries after a number with their postings: a few thousand, to bound memory."""
-    found = [Line(*row) for row in transaction.rows(f"{LINES} > ? ORDER BY number LIMIT {_AT_ONCE}", (number,))]
-    if not found:
+    lines = [Line(*row) for row in transaction.rows(f"{LINES} > ? ORDER BY number LIMIT {_AT_ONCE}", (number,))]
+    if not lines:
         return []
     between = "FROM geoveil_postings WHERE number BETWEEN ? AND ?"
     counts = f"SELECT number, COUNT(*) {between} GROUP BY number ORDER BY number"
-    postings, first, last = 0, found[0].number, found[-1].number
+    postings, first, last = 0, lines[0].number, lines[-1].number
     for at, count in transaction.rows(counts, (first, last)):
         postings += count
         if postings > 10 * _AT_ONCE:
@@ -47,7 +47,7 @@ def lines_after(transaction: Transaction, number: int) -> list[tuple[Line, Posti
     posted: dict[int, list[tuple[str, str]]] = {}
     for at, subject, amount in transaction.rows(f"SELECT number, subject, amount {between}", (first, last)):
         posted.setdefault(at, []).append((subject, amount))
-    return [(line, posted.get(line.number, [])) for line in found if line.number <= last]
+    return [(line, posted.get(line.number, [])) for line in lines if line.number <= last]
 
 
 class Replay:
@@ -195,22 +195,22 @@ class Replay:
 
     def _check_accounts(self, transaction: Transaction) -> None:
         last, page = "", f"{ACCOUNT_ROWS} WHERE subject > ? ORDER BY subject LIMIT {_AT_ONCE}"
-        while found := transaction.rows(page, (last,)):
-            for name, *state in found:
+        while rows := transaction.rows(page, (last,)):
+            for name, *state in rows:
                 total, spent = self._accounts.pop(name, (None, Decimal(0)))
                 if total is None or state != [
                     *(total.notion, total.metric.name, written(total.budget), written(spent))
                 ]:
                     raise LedgerTampered(f"The account of {name!r} does not agree with the history.")
-            last = found[-1][0]
+            last = rows[-1][0]
         if self._accounts:
             raise LedgerTampered(f"The account of {min(self._accounts)!r} is missing.")
 
     def _check_answers(self, transaction: Transaction) -> None:
         """Compare stored answers with the history, one in memory at a time."""
         last = stored = forgotten = 0
-        while found := transaction.rows(_ANSWERS, (last, _AT_ONCE)):
-            for row in found:
+        while rows := transaction.rows(_ANSWERS, (last, _AT_ONCE)):
+            for row in rows:
                 content = None
                 if row[3]:
                     ((content,),) = transaction.rows("SELECT content FROM geoveil_answers WHERE number = ?", row[:1])
@@ -218,7 +218,7 @@ class Replay:
                     raise LedgerTampered(f"The stored answer of entry {row[0]} was changed.")
                 stored += row[2] is not None
                 forgotten += row[9] is not None
-            last = found[-1][0]
+            last = rows[-1][0]
         if (stored, forgotten) != (self._stored, self._forgotten):
             raise LedgerTampered(
                 f"The history records {self._stored} stored and {self._forgotten} deleted answers, but the ledger has "

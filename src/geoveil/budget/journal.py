@@ -63,8 +63,8 @@ def line_at(transaction: Transaction, number: int) -> Line | None:
 
 def postings_of(transaction: Transaction, number: int) -> list[tuple[str, str]]:
     """Return the postings of an entry."""
-    found = transaction.rows("SELECT subject, amount FROM geoveil_postings WHERE number = ?", (number,))
-    return [(subject, amount) for subject, amount in found]
+    rows = transaction.rows("SELECT subject, amount FROM geoveil_postings WHERE number = ?", (number,))
+    return [(subject, amount) for subject, amount in rows]
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class Witness:
     def head(self, ledger: str, deadline: float | None = None) -> Head | None:
         """Return the last recorded entry of a ledger, or None."""
         with self._named(), self._store.reading(deadline) as transaction:
-            found = transaction.rows("SELECT number, hash FROM geoveil_witness WHERE ledger = ?", (ledger,))
-        return Head(int(found[0][0]), found[0][1], "the witness") if found else None
+            rows = transaction.rows("SELECT number, hash FROM geoveil_witness WHERE ledger = ?", (ledger,))
+        return Head(int(rows[0][0]), rows[0][1], "the witness") if rows else None
 
     def record(self, ledger: str, head: Head, deadline: float | None = None, *, replace: bool = False) -> None:
         """Record an entry unless a later one is recorded: processes may arrive in another order than they charged.
@@ -216,10 +216,10 @@ class Journal:
         """Lock the ledger, read its last entry and the named accounts, and check that it still has the `heads`."""
         head = f"SELECT number, hash, {transaction.clock} FROM geoveil_head WHERE one = 1 FOR UPDATE"
         questions = (head, ()), accounts_among(transaction, names), *head_questions(heads)
-        held, found, *earlier = transaction.ask(*questions)
+        held, account_rows, *earlier = transaction.ask(*questions)
         check_heads(heads, earlier)
         number, hashed, now = held[0]
-        return cls(ledger, secret, int(number), hashed, now, accounts_of(found))
+        return cls(ledger, secret, int(number), hashed, now, accounts_of(account_rows))
 
     def add(
         self,
@@ -337,10 +337,10 @@ class Book:
 
 def _ledger_id(transaction: Transaction, secret: bytes | None) -> str | None:
     """Return the id of the ledger, or None if it is new; raise an error for another version or another secret."""
-    found = transaction.rows("SELECT version, id, seal FROM geoveil_ledger")
-    if not found:
+    rows = transaction.rows("SELECT version, id, seal FROM geoveil_ledger")
+    if not rows:
         return None
-    version, name, seal = found[0]
+    version, name, seal = rows[0]
     if version != VERSION:
         raise LedgerUnavailable(
             f"The ledger has version {version}; this geoveil reads version {VERSION}.", "Use a newer geoveil."

@@ -180,11 +180,11 @@ class Ledger(Card):
         if subjects is None:
             return self._book.read(lambda of: accounts_of(of.rows(f"{ACCOUNT_ROWS} ORDER BY subject")))
         names = [subject_name(subject) for subject in subjects]
-        found = self._book.read(lambda of: accounts_of(of.rows(*accounts_among(of, names))))
+        accounts = self._book.read(lambda of: accounts_of(of.rows(*accounts_among(of, names))))
         for name in names:
-            if name not in found:
+            if name not in accounts:
                 raise unknown_subject(name)
-        return {name: found[name] for name in names}
+        return {name: accounts[name] for name in names}
 
     def statement(self, subject: str) -> list[StatementLine]:
         """Return the history of an account: time, question, parameters and cost of each entry.

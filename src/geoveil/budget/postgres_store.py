@@ -74,12 +74,12 @@ class _PostgresTransaction(Transaction):
     def ask(self, *questions: Statement) -> list[list[Row]]:
         beginning, self._beginning = self._beginning, []
         self._send([*beginning, *questions])
-        found = []
+        answers = []
         while True:
             if self._cursor.description is not None:
-                found.append(self._cursor.fetchall())
+                answers.append(self._cursor.fetchall())
             if not self._cursor.nextset():
-                return found
+                return answers
 
     # Many rows are sent as one parameter, a JSON array: psycopg takes far longer to write values into a statement.
 

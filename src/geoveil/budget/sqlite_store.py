@@ -286,17 +286,17 @@ class SQLite(Store[sqlite3.Connection]):
     def check_file(self, charged: Charged = "nothing") -> None:
         """Raise LedgerUnavailable if the path no longer leads to the opened file, or if the file has other names."""
         try:
-            found = os.stat(self.path)
+            state = os.stat(self.path)
         except OSError as problem:
             raise LedgerUnavailable(
                 f"{self.path} was moved or deleted while it was in use, or cannot be read: {problem.strerror}.",
                 "Move it back, or open the ledger at its new path.",
                 charged=charged,
             ) from None
-        if not stat.S_ISREG(found.st_mode):
-            what = "a folder" if stat.S_ISDIR(found.st_mode) else "not an ordinary file"
+        if not stat.S_ISREG(state.st_mode):
+            what = "a folder" if stat.S_ISDIR(state.st_mode) else "not an ordinary file"
             raise LedgerUnavailable(f"{self.path} is {what}.", "Give the path of a file.", charged=charged)
-        identity = (found.st_dev, found.st_ino)
+        identity = (state.st_dev, state.st_ino)
         if self._identity is None:
             self._identity = identity
         if identity != self._identity:
@@ -305,9 +305,9 @@ class SQLite(Store[sqlite3.Connection]):
                 "To restore an old copy without losing charges, use `geoveil budget restore`.",
                 charged=charged,
             )
-        if found.st_nlink > 1:
+        if state.st_nlink > 1:
             raise LedgerUnavailable(
-                f"{self.path} has {found.st_nlink} hard links. A ledger must have one name, since its journal lies "
+                f"{self.path} has {state.st_nlink} hard links. A ledger must have one name, since its journal lies "
                 "beside it.",
                 "Remove the other names.",
                 charged=charged,

@@ -121,12 +121,12 @@ def strict_json(text: str) -> Any:
     """
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found: dict[str, object] = {}
+        members: dict[str, object] = {}
         for name, value in pairs:
-            if name in found:
+            if name in members:
                 raise ValueError(f"the name {name!r} occurs twice")
-            found[name] = value
-        return found
+            members[name] = value
+        return members
 
     def refused(constant: str) -> float:
         raise ValueError(f"{constant} is no number")
@@ -163,5 +163,5 @@ def schema_problems(account: Certificate) -> list[str]:
     import jsonschema
 
     text = resources.files("geoveil").joinpath("certificate.schema.json").read_text(encoding="utf-8")
-    found = jsonschema.Draft202012Validator(json.loads(text)).iter_errors(account)
-    return [f"{'.'.join(map(str, problem.absolute_path)) or 'certificate'}: {problem.message}" for problem in found]
+    problems = jsonschema.Draft202012Validator(json.loads(text)).iter_errors(account)
+    return [f"{'.'.join(map(str, problem.absolute_path)) or 'certificate'}: {problem.message}" for problem in problems]

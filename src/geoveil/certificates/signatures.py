@@ -114,7 +114,7 @@ def _text(content: bytes) -> str:
 
 def _bytes(text: str, length: int) -> bytes:
     """Return the bytes of a text in base64, in the one way to write them."""
-    found = base64.b64decode(text, validate=True)
-    if len(found) != length or _text(found) != text:
+    decoded = base64.b64decode(text, validate=True)
+    if len(decoded) != length or _text(decoded) != text:
         raise ValueError("its signature has a key or a value of another length")
-    return found
+    return decoded

@@ -31,23 +31,23 @@ def areas(name: str, as_json: bool) -> None:
     """
     from geoveil.geo.gazetteer import find_place, places_named, similar_places
 
-    found = places_named(name)
+    places = places_named(name)
     taken = find_place(name)
-    similar = [] if found else similar_places(name)
+    similar = [] if places else similar_places(name)
     if as_json:
-        told = [{"area": place.title, "taken": place == taken, **_numbers(place)} for place in found]
+        told = [{"area": place.title, "taken": place == taken, **_numbers(place)} for place in places]
         terminal.json({"places": told, "similar": [place.title for place in similar]})
-    elif found:
+    elif places:
         rows = [
             (f'"{place.title}"', place.kind, f"{place.population:,}", f"{place.lat:.2f}, {place.lon:.2f}", _km(place))
-            for place in found[:20]
+            for place in places[:20]
         ]
-        terminal.answer(terminal.table(("--area", "kind", "population", "centre", "radius"), rows, total=len(found)))
+        terminal.answer(terminal.table(("--area", "kind", "population", "centre", "radius"), rows, total=len(places)))
         if taken is not None:
             terminal.answer(f'--area "{name}" means "{taken.title}".')
         else:
             terminal.answer(f'--area "{name}" is refused, since it can mean several places: give one of these.')
-    if not found:
+    if not places:
         said = ", ".join(f'"{place.title}"' for place in similar)
         if not as_json:
             terminal.answer(f"No place is called {name!r}." + (f" Similar names: {said}." if said else ""))

@@ -115,10 +115,10 @@ class TypedText(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if not isinstance(value, str):
             return value
-        found = self._kind.read(value)
-        if found is None:
+        parsed = self._kind.read(value)
+        if parsed is None:
             self.fail(f"{value!r} must be {self._kind.allowed}.", param, ctx)
-        return found
+        return parsed
 
 
 def _place_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

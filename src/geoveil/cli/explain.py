@@ -77,8 +77,8 @@ def meaning(guarantee: Guarantee, n: int, every: str | None = None) -> dict[str,
         k, largest = 1 if name == "nearest" else None, n if n == 1 else None
         # Some questions have no mechanism under some metrics.
         with suppress(GeoveilError):
-            found = plan(name, n=n, rho=rho, epsilon=epsilon, every=every, largest=largest, k=k)
-            errors[name], units[name] = found.error, found.units
+            planned = plan(name, n=n, rho=rho, epsilon=epsilon, every=every, largest=largest, k=k)
+            errors[name], units[name] = planned.error, planned.units
     return {
         guarantee.symbol: str(guarantee.budget),
         "metric": guarantee.metric.name,

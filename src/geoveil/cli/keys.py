@@ -68,11 +68,11 @@ def show(public: str, as_json: bool) -> None:
     """Show the fingerprint of a public key, to compare it with the one that its owner publishes."""
     from geoveil.certificates import PublicKey
 
-    found = PublicKey.load(public)
+    shown = PublicKey.load(public)
     if as_json:
-        terminal.json({"name": found.name, "fingerprint": found.fingerprint})
+        terminal.json({"name": shown.name, "fingerprint": shown.fingerprint})
     else:
-        terminal.answer(f"{found.name}: {found.fingerprint}")
+        terminal.answer(f"{shown.name}: {shown.fingerprint}")
 
 
 @command("From now on, without --key:", "geoveil key trust city-lab.pub.pem", group=key)
@@ -86,10 +86,10 @@ def trust(public: str) -> None:
     from geoveil.certificates import PublicKey
     from geoveil.certificates.signing_keys import trusted_folder, trusted_keys
 
-    found, folder = PublicKey.load(public), trusted_folder()
-    if found in trusted_keys():
-        terminal.say(f"{found} is trusted already.")
+    trusted, folder = PublicKey.load(public), trusted_folder()
+    if trusted in trusted_keys():
+        terminal.say(f"{trusted} is trusted already.")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    kept = found.save(folder / f"{found.name}.pem")
-    terminal.say(f"{found} is trusted: {kept}")
+    kept = trusted.save(folder / f"{trusted.name}.pem")
+    terminal.say(f"{trusted} is trusted: {kept}")

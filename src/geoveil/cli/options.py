@@ -43,13 +43,13 @@ def budget_of(
     if rho is not None or epsilon is not None:
         if notion is not None:
             raise click.UsageError("--notion goes with --hide or --privacy; --rho and --epsilon say it already.")
-        found = Budget("epsilon", str(epsilon), metric=metric) if rho is None else Budget("rho", rho, metric=metric)
+        budget = Budget("epsilon", str(epsilon), metric=metric) if rho is None else Budget("rho", rho, metric=metric)
     else:
         away = LEVELS[privacy] if privacy is not None else hide
-        found = Budget("hide", str(away), CHANCE if chance is None else chance, notion or "CGP", metric)
+        budget = Budget("hide", str(away), CHANCE if chance is None else chance, notion or "CGP", metric)
     # A number that is no budget is refused now.
-    _ = found.guarantee
-    return found
+    _ = budget.guarantee
+    return budget
 
 
 budget = gathered("budget", budget_of, (*_BUDGET, "notion", "metric"))

@@ -78,7 +78,7 @@ def plan(
         raise click.UsageError("nearest needs -k, the number of neighbours; other questions do not take it.")
     sought = wish.guarantee(protect)
     rho, epsilon = rho_and_epsilon(sought) if wish.error is None else (None, None)
-    found = foresee(
+    planned = foresee(
         _QUESTIONS.get(question, question),
         n=n,
         error=wish.error,
@@ -94,12 +94,12 @@ def plan(
         k=k,
         extent=extent,
     )
-    guarantee, metric = found.guarantee, found.guarantee.metric
+    guarantee, metric = planned.guarantee, planned.guarantee.metric
     away = guarantee.hidden(chance=0.75)
     if as_json:
         told = {guarantee.symbol: str(guarantee.budget), "metric": metric.name, "hidden_75": away}
-        more = {"units": found.units, "remark": found.remark} if found.units or found.remark else {}
-        terminal.json({"question": question, **told, "error": found.error, "beta": found.beta, **more})
+        more = {"units": planned.units, "remark": planned.remark} if planned.units or planned.remark else {}
+        terminal.json({"question": question, **told, "error": planned.error, "beta": planned.beta, **more})
         return
     between = apart(hidden(away), metric.name)
     lines = [
@@ -109,7 +109,7 @@ def plan(
             + ("" if protect is None else f" --protect {shlex.quote(protect)}"),
         ),
         ("protects", "" if metric.name == "inf" else protected(metric)),
-        ("error", f"at most {metres(found.error)} with probability {100 * (1 - found.beta):g}%"),
+        ("error", f"at most {metres(planned.error)} with probability {100 * (1 - planned.beta):g}%"),
         (
             "hides",
             f"{hidden(away)} at 75%: from even odds, a guess between {between} is right at most 75% of the time",
@@ -119,11 +119,11 @@ def plan(
         terminal.bold(f"{question}: {counted(n, 'point')} of one person"),
         terminal.grid((name, text) for name, text in lines if text),
     )
-    if found.assumes:
-        terminal.say(f"The error is {found.assumes}.")
-    if found.units:
+    if planned.assumes:
+        terminal.say(f"The error is {planned.assumes}.")
+    if planned.units:
         terminal.say(terminal.bold("\nError with this budget, by what is protected"))
-        rows = [(unit_name(as_metric(name)), metres(error)) for name, error in found.units.items()]
+        rows = [(unit_name(as_metric(name)), metres(error)) for name, error in planned.units.items()]
         terminal.say(terminal.table(["protected", "error at most"], rows))
-    if found.remark:
-        terminal.say(f"{found.remark[0].upper()}{found.remark[1:]}.")
+    if planned.remark:
+        terminal.say(f"{planned.remark[0].upper()}{planned.remark[1:]}.")

@@ -51,11 +51,11 @@ def describe(release: Release, head: str | None = None, more: Sequence[tuple[str
 
 def value_of(release: Release) -> object:
     """Return the value as JSON: GeoJSON where it has locations, else rows."""
-    found = release.to_frame()
-    if hasattr(found, "geometry"):
-        shapes = found.set_geometry(in_degrees(found.geometry))
+    frame = release.to_frame()
+    if hasattr(frame, "geometry"):
+        shapes = frame.set_geometry(in_degrees(frame.geometry))
         return json.loads(shapes.to_json(drop_id=True))
-    return json.loads(found.to_json(orient="records"))
+    return json.loads(frame.to_json(orient="records"))
 
 
 def in_degrees(shapes: geopandas.GeoSeries) -> geopandas.GeoSeries:
@@ -64,8 +64,8 @@ def in_degrees(shapes: geopandas.GeoSeries) -> geopandas.GeoSeries:
 
     from geoveil.geo.geometries import unwrap_longitudes
 
-    found = shapes.to_crs(4326)
-    return geopandas.GeoSeries(unwrap_longitudes(found.array), index=found.index, crs=4326)
+    degrees = shapes.to_crs(4326)
+    return geopandas.GeoSeries(unwrap_longitudes(degrees.array), index=degrees.index, crs=4326)
 
 
 def forecast_data(found: Forecast) -> dict[str, object]:

@@ -72,9 +72,9 @@ _HOW = {
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script that completes commands and options in a shell."""
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(ctx.find_root().command, {}, "geoveil", "_GEOVEIL_COMPLETE").source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    click.echo(shell_class(ctx.find_root().command, {}, "geoveil", "_GEOVEIL_COMPLETE").source())
 
 
 for each in (

@@ -102,11 +102,11 @@ def _run(names: tuple[str, ...], workers: int, *, out: Path, **options: Any) -> 
     if cells:
         with _counting("Measuring", sum(map(plan.weight, plan.tasks()))) as advance:
             run(plan, workers, lambda task: advance(plan.weight(task)))
-        found = tables.summaries(plan)
-        tables.write(plan, figures, found)
+        summaries = tables.summaries(plan)
+        tables.write(plan, figures, summaries)
         if not options["no_figures"]:
             for figure in figures:
-                plots.draw(figure, found, out / "figures")
+                plots.draw(figure, summaries, out / "figures")
     if timed:
         _time(out, run_settings.seed, draw=not options["no_figures"])
 
