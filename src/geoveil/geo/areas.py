@@ -183,9 +183,9 @@ class Area:
         >>> gv.Area.certified(bay.certificate()) == bay
         True
         """
-        found = local(**account["disc"]) if account.get("disc") else area_of(account["plane"])
+        area = local(**account["disc"]) if account.get("disc") else area_of(account["plane"])
         stretch, shrink = float(account["stretch"]), float(account["shrink"])
-        return replace(found, name=str(account["name"]), stretch=stretch, shrink=shrink)
+        return replace(area, name=str(account["name"]), stretch=stretch, shrink=shrink)
 
     def in_window(self, degrees: Floats) -> NDArray[np.bool_]:
         """Return which longitudes and latitudes are in the window.
@@ -309,10 +309,10 @@ def local_of(crs: pyproj.CRS) -> Area | None:
         return None
     try:
         lat, lon, radius = map(float, named.groups())
-        found = local(lat=lat, lon=lon, radius=radius)
+        area = local(lat=lat, lon=lon, radius=radius)
     except (ValueError, InvalidParameter):
         return None
-    return found if crs == found.crs else None
+    return area if crs == area.crs else None
 
 
 def areas(name: str) -> list[Area]:
@@ -349,8 +349,8 @@ def area_of_place(place: Place) -> Area:
             widest=f"{_WIDEST / 1000:g}",
         )
         raise InvalidCoordinateSystem("area", place.title, _NARROW, remedy)
-    found = local(lat=round(place.lat, 2), lon=round(place.lon, 2), radius=place.radius)
-    return replace(found, name=f"{place.title}: {found.name}")
+    area = local(lat=round(place.lat, 2), lon=round(place.lon, 2), radius=place.radius)
+    return replace(area, name=f"{place.title}: {area.name}")
 
 
 def area_of(given: object) -> Area:
@@ -413,9 +413,9 @@ def _area_of_system(given: object) -> Area:
     if flat is None or (named is not None and folded(named) != folded(flat.name)):
         remedy = Message("It is {public}.{similar}", public=PUBLIC, similar=_similar(given))
         raise InvalidCoordinateSystem("area", given, allowed, remedy) from None
-    found = local_of(flat)
-    if found is not None:
-        return found
+    disc = local_of(flat)
+    if disc is not None:
+        return disc
     if not flat.is_projected:
         raise InvalidCoordinateSystem(
             "area",

@@ -68,8 +68,8 @@ def words(name: object) -> list[str]:
     >>> words("homeLat"), words("h3_8"), words("ZIP code")
     (['home', 'lat'], ['h3'], ['zip', 'code'])
     """
-    found = re.findall(r"what3words|w3w|h3|[A-Z]?[a-z]+|[A-Z]+", str(name))
-    return [word.casefold() for word in found]
+    parts = re.findall(r"what3words|w3w|h3|[A-Z]?[a-z]+|[A-Z]+", str(name))
+    return [word.casefold() for word in parts]
 
 
 def is_coordinate(name: object) -> bool:
@@ -82,10 +82,10 @@ def tells_places(name: object) -> bool:
 
     Whole words count: "platform" and "translation" contain "lat" and reveal no place.
     """
-    found = words(name)
-    found += [word.removesuffix("s") for word in found]
-    found += [first + second for first, second in pairwise(found)]
-    return not _PLACES.isdisjoint(found) or any(part in word for word in found for part in _PARTS)
+    parts = words(name)
+    parts += [word.removesuffix("s") for word in parts]
+    parts += [first + second for first, second in pairwise(parts)]
+    return not _PLACES.isdisjoint(parts) or any(part in word for word in parts for part in _PARTS)
 
 
 def choose(

@@ -118,8 +118,8 @@ def _scales(flat: pyproj.CRS, forward: pyproj.Transformer, bounds: Bounds, unit:
     lon, lat = (np.asarray(part) for part in forward.transform(*mesh, direction="INVERSE"))
     known = np.isfinite(lon) & np.isfinite(lat)
     lon, lat = np.where(known, lon, 0.0), np.where(known, lat, 0.0)
-    found = pyproj.Proj(flat).get_factors(lon, lat)
-    scales = np.array([found.tissot_semiminor, found.tissot_semimajor])
+    factors = pyproj.Proj(flat).get_factors(lon, lat)
+    scales = np.array([factors.tissot_semiminor, factors.tissot_semimajor])
     scales[~(np.isfinite(scales) & known)] = np.nan
     inner = (slice(None), slice(6, -6), slice(6, -6))
     if not np.isfinite(scales[inner]).all():
@@ -158,8 +158,8 @@ def _between(
     start = [np.broadcast_to(part[one], (count, len(one))).ravel() for part in (lon, lat)]
     turned = np.broadcast_to(azimuth, (count, len(one))).ravel()
     along = geod.fwd(start[0], start[1], turned, (shares * away).ravel())[:2]
-    found = pyproj.Proj(flat).get_factors(along[0], along[1])
-    scales = np.array([found.tissot_semiminor, found.tissot_semimajor])
+    factors = pyproj.Proj(flat).get_factors(along[0], along[1])
+    scales = np.array([factors.tissot_semiminor, factors.tissot_semimajor])
     there = np.array(forward.transform(*along)).reshape(2, count, -1) * unit
     pieces = np.hypot(*np.diff(there, axis=1)) / np.maximum(away / (count - 1), 1e-3)
     return np.where(np.isfinite(scales), scales, np.nan), pieces

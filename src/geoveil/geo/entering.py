@@ -168,17 +168,17 @@ def coordinate_columns(
 
 def _recognised(table: Table) -> tuple[Pairs, bool]:
     """Return the columns of coordinates of a table, by their names, and whether these say that they are degrees."""
-    found = table.recognised(table.names)
-    if found.pairs:
-        return found.pairs, found.degrees
+    columns = table.recognised(table.names)
+    if columns.pairs:
+        return columns.pairs, columns.degrees
     remedy = Message("Name them with {lat} and {lon}.")
-    if found.candidates:
-        which = ", or ".join(f"lat={y!r}, lon={x!r}" for x, y in found.candidates)
+    if columns.candidates:
+        which = ", or ".join(f"lat={y!r}, lon={x!r}" for x, y in columns.candidates)
         remedy = Message("Say which: {which}.", which=which)
-    if found.geometries:
+    if columns.geometries:
         remedy = Message(
             "{names} holds geometries: make it a GeoDataFrame, with geopandas.GeoSeries.from_wkt or from_wkb.",
-            names=", ".join(map(str, found.geometries)),
+            names=", ".join(map(str, columns.geometries)),
         )
     raise InvalidData("x", table.names, "a table with one pair of columns that are named like coordinates", remedy)
 

@@ -419,9 +419,9 @@ def check_any(points: int, rows: int, removed: RowCounts = NONE) -> None:
 
 def checked_vertices(geometries: NDArray[np.object_]) -> tuple[Floats, Index]:
     """Return the points of geometries; warn of heights and measures, which are dropped."""
-    found = vertices(geometries)
+    places = vertices(geometries)
     warn_of_heights(geometries)
-    return found
+    return places
 
 
 def warn_of_heights(geometries: NDArray[np.object_]) -> None:

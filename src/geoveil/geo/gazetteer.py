@@ -228,13 +228,13 @@ def find_place(text: str) -> Place | None:
     >>> find_place("Springfield") is None       # there are several
     True
     """
-    found, known = _weighed(text), _gazetteer()
-    if not found or (len(found) > 1 and found[0][0] < _CLEARLY * found[1][0]):
+    rows, known = _weighed(text), _gazetteer()
+    if not rows or (len(rows) > 1 and rows[0][0] < _CLEARLY * rows[1][0]):
         return None
     # Two countries of one name, such as Korea, remain ambiguous, however different in size.
-    if sum(known.kinds[row] == "country" for _, row in found) > 1:
+    if sum(known.kinds[row] == "country" for _, row in rows) > 1:
         return None
-    return known.place(found[0][1])
+    return known.place(rows[0][1])
 
 
 def places_named(text: str) -> list[Place]:
@@ -263,17 +263,17 @@ def similar_places(text: str, count: int = 3) -> list[Place]:
     # Misspellings rarely change the first letter, and comparing with all names would take seconds.
     near = [key for key in known.rows if key[0] == name[0] and abs(len(key) - len(name)) <= 2]
     rows = {_weighed(key)[0][1] for key in difflib.get_close_matches(name, near, n=5, cutoff=0.75)}
-    found = [known.place(row) for row in sorted(rows, key=lambda row: -known.populations[row])]
-    return (found or places_beginning(text))[:count]
+    places = [known.place(row) for row in sorted(rows, key=lambda row: -known.populations[row])]
+    return (places or places_beginning(text))[:count]
 
 
 @functools.lru_cache(maxsize=1024)
 def _weighed(text: str) -> tuple[tuple[float, int], ...]:
     """Return the weights and the rows of the places that a text may name, the heaviest first."""
     for name, qualifiers, kind in _readings(text):
-        found = _matching(name, qualifiers, kind)
-        if found:
-            return tuple(sorted(_merged(found), key=lambda match: -match[0]))
+        rows = _matching(name, qualifiers, kind)
+        if rows:
+            return tuple(sorted(_merged(rows), key=lambda match: -match[0]))
     return ()
 
 
@@ -300,7 +300,7 @@ def _readings(text: str) -> Iterator[tuple[str, Sequence[str], Kind | None]]:
 
 def _matching(name: str, qualifiers: Sequence[str], kind: Kind | None) -> list[tuple[float, int]]:
     known = _gazetteer()
-    found: dict[int, float] = {}
+    weights: dict[int, float] = {}
     for match in known.rows.get(name, []):
         row = max(match, ~match)
         kind_here, code = known.kinds[row], known.codes[row]
@@ -309,8 +309,8 @@ def _matching(name: str, qualifiers: Sequence[str], kind: Kind | None) -> list[t
         if kind not in (None, kind_here) or not all(part in around for part in qualifiers):
             continue
         weight = max(known.populations[row], 1) * (_REGION if kind_here == "region" else 1.0)
-        found[row] = max(found.get(row, 0.0), weight * (1.0 if match >= 0 else _OTHER_NAME))
-    return [(weight, row) for row, weight in found.items()]
+        weights[row] = max(weights.get(row, 0.0), weight * (1.0 if match >= 0 else _OTHER_NAME))
+    return [(weight, row) for row, weight in weights.items()]
 
 
 def _merged(found: list[tuple[float, int]]) -> list[tuple[float, int]]:

@@ -79,8 +79,8 @@ def location_values(values: Values, plane: Plane | None) -> str:
     # Evenly spaced: the first rows of a table may be unlike all others.
     column = column.iloc[np.linspace(0, len(column) - 1, min(len(column), _DISTINCT)).astype(np.intp)]
     for part in _parts(column):
-        if found := location_values(part, plane):
-            return found
+        if held := location_values(part, plane):
+            return held
     if not len(column) or pd.api.types.is_bool_dtype(column.dtype) or column.dtype.kind in "mM":
         return ""
     if _are_h3(column):
@@ -90,9 +90,9 @@ def location_values(values: Values, plane: Plane | None) -> str:
         return _coordinate(parts.real, plane) or _coordinate(parts.imag, plane)
     numbers = numbers_of(column)
     if numbers is not None:
-        found = _coordinate(numbers, plane)
-        if found or pd.api.types.is_numeric_dtype(column.dtype):
-            return found
+        held = _coordinate(numbers, plane)
+        if held or pd.api.types.is_numeric_dtype(column.dtype):
+            return held
     return _text(column.astype(str), plane)
 
 
@@ -119,8 +119,8 @@ def any_location_values(values: Values, plane: Plane | None) -> str:
     import pandas as pd
 
     column = in_full(values).dropna().drop_duplicates()
-    if found := location_values(column, plane):
-        return found
+    if held := location_values(column, plane):
+        return held
     if not len(column) or column.dtype.kind in "bmMc":
         return ""
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -128,14 +128,14 @@ def any_location_values(values: Values, plane: Plane | None) -> str:
     texts = column.astype(str)
     # Numbers beside a mark such as "n/a"; a comma may be the decimal mark.
     numbers = pd.to_numeric(texts.str.replace(",", ".", n=1, regex=False), errors="coerce").to_numpy(dtype=float)
-    if found := _hidden_coordinate(numbers, plane):
-        return found
+    if held := _hidden_coordinate(numbers, plane):
+        return held
     # The forms of texts are costly, and most columns have nothing of them.
     like, precise = (texts.str.contains(form).to_numpy(dtype=bool) for form in (_PERHAPS, _PRECISE.pattern))
     for start in range(0, len(column), _DISTINCT):
         block = slice(start, start + _DISTINCT)
-        if (like[block].mean() >= _SOME or precise[block].any()) and (found := location_values(texts[block], plane)):
-            return found
+        if (like[block].mean() >= _SOME or precise[block].any()) and (held := location_values(texts[block], plane)):
+            return held
     return ""
 
 
@@ -279,9 +279,11 @@ def _text(texts: pd.Series, plane: Plane | None) -> str:
         return ""
     lat, lon = _ranges(plane.area)
     pairs = [_PAIR.search(text) for text in trimmed]
-    found = np.array([[float(part.replace(",", ".")) for part in pair.groups()] for pair in pairs if pair is not None])
-    if len(found):
-        first, second = found.T
+    numbers = np.array(
+        [[float(part.replace(",", ".")) for part in pair.groups()] for pair in pairs if pair is not None]
+    )
+    if len(numbers):
+        first, second = numbers.T
         inside = (lat.holds(first) & lon.holds(second)) | (lon.holds(first) & lat.holds(second))
         precise = [all(map(_PRECISE.search, pair.groups())) for pair in pairs if pair is not None]
         if inside.sum() >= _SOME * len(trimmed) or (inside & precise).any():

@@ -81,8 +81,8 @@ def plane_of(own: pyproj.CRS | None, area: AreaLike, *, released: bool = True, s
         return Message("in metres or feet, unless {area} states where the data is ({why})", why=why)
 
     if not flat.is_projected:
-        found = "degrees are not metres" if flat.is_geographic else f"this is a {flat.type_name}"
-        raise InvalidCoordinateSystem(stated_by, flat.name, projected(found), remedy)
+        reason = "degrees are not metres" if flat.is_geographic else f"this is a {flat.type_name}"
+        raise InvalidCoordinateSystem(stated_by, flat.name, projected(reason), remedy)
     if is_mercator(flat):
         raise InvalidCoordinateSystem(stated_by, flat.name, projected(MERCATOR), remedy)
     return Plane(flat, area_of(flat))
@@ -107,13 +107,13 @@ def _operation(own: pyproj.CRS, plane: pyproj.CRS) -> str | None:
         warnings.filterwarnings("ignore", "Best transformation is not available")
         with offline():
             try:
-                found = pyproj.transformer.TransformerGroup(
+                operations = pyproj.transformer.TransformerGroup(
                     own, plane, always_xy=True, allow_ballpark=same
                 ).transformers
             except (IndexError, pyproj.exceptions.ProjError):
                 # PROJ lists an operation but cannot perform it, as from Hammer-Aitoff.
-                found = []
-    return found[0].definition if found else None
+                operations = []
+    return operations[0].definition if operations else None
 
 
 def _same_ellipsoid(one: pyproj.CRS, other: pyproj.CRS) -> bool:
@@ -389,19 +389,19 @@ class Plane:
         if self._same:
             return coords / self._unit if self._unit != 1 else coords
         reached = self.area.nearest(coords, times=self._reach)
-        found = self._back(reached)
-        lost = ~np.isfinite(found).all(axis=1)
+        places = self._back(reached)
+        lost = ~np.isfinite(places).all(axis=1)
         if lost.any():
-            found[lost] = self._back(self.area.nearest(reached[lost]))
-        return found
+            places[lost] = self._back(self.area.nearest(reached[lost]))
+        return places
 
     def _back(self, coords: Floats) -> Floats:
         """Apply the inverse projection to metres of the plane."""
         tangent = self.area.tangent
-        found = coords / self._unit if tangent is None else tangent.inverse(coords)
+        places = coords / self._unit if tangent is None else tangent.inverse(coords)
         if self._transformer is None:
-            return found
-        return np.column_stack(self._transformer.transform(found[:, 0], found[:, 1], direction="INVERSE"))
+            return places
+        return np.column_stack(self._transformer.transform(places[:, 0], places[:, 1], direction="INVERSE"))
 
     def degrees(self, coords: Floats) -> Floats:
         """Return released points as longitudes and latitudes of WGS 84."""
@@ -426,18 +426,18 @@ class Plane:
 
         if self._same:
             return ends / self._unit
-        found = np.empty_like(ends)
+        boxes = np.empty_like(ends)
         # In parts, to save memory: each outline has some 250 vertices.
         for part in (slice(i, i + 2**10) for i in range(0, len(ends), 2**10)):
             outlines = self._outlined(shapely.box(*ends[part].T))
-            found[part] = shapely.bounds(outlines)
+            boxes[part] = shapely.bounds(outlines)
         if not self._degrees:
-            return found
+            return boxes
         for side, pole in self._poles():
             holds = ((ends[:, :2] < pole) & (pole < ends[:, 2:])).all(axis=1)
-            found[holds, 0], found[holds, 2] = -180.0, 180.0
-            found[holds, 1], found[holds, 3] = np.minimum(found[holds, 1], side), np.maximum(found[holds, 3], side)
-        return found
+            boxes[holds, 0], boxes[holds, 2] = -180.0, 180.0
+            boxes[holds, 1], boxes[holds, 3] = np.minimum(boxes[holds, 1], side), np.maximum(boxes[holds, 3], side)
+        return boxes
 
     def body(self, body: Geometry) -> Geometry:
         """Return a released geometry in the data's system; across the antimeridian, longitudes continue beyond 180."""
@@ -468,10 +468,10 @@ class Plane:
         """Apply the inverse projection to one or many geometries, with edges densified to follow it."""
         import shapely
 
-        found: Shapes
+        outlined: Shapes
         if self._same:
-            found = shapely.transform(shape, self.out)
-            return found
+            outlined = shapely.transform(shape, self.out)
+            return outlined
         west, south, east, north = shapely.bounds(shape).T
         middle = float(self.out(self.area.middle[None])[0, 0]) if self._degrees else 0.0
 
@@ -482,8 +482,8 @@ class Plane:
             return out
 
         step = np.maximum(np.maximum(east - west, north - south), 1e-9) / 64
-        found = shapely.transform(shapely.segmentize(shape, step), outline)
-        return wrap_longitudes(found) if self._degrees else found
+        outlined = shapely.transform(shapely.segmentize(shape, step), outline)
+        return wrap_longitudes(outlined) if self._degrees else outlined
 
     def beyond(self, coords: Floats) -> int:
         """Count the released points that are out of reach of the inverse projection."""

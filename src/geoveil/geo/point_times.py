@@ -128,17 +128,17 @@ def chosen_time_columns(
     """
     known = {str(name): name for name in recognised}
     named = [times] if isinstance(times, str) else [*(known if times is None else times)]
-    found = [known.get(name) or time_column(name, columns) for name in named]
-    if len(found) == each and set(found) <= set(columns):
-        return tuple(name if isinstance(name, str) else str(name) for name in found)
+    chosen = [known.get(name) or time_column(name, columns) for name in named]
+    if len(chosen) == each and set(chosen) <= set(columns):
+        return tuple(name if isinstance(name, str) else str(name) for name in chosen)
     among = [*recognised] if times is None else [*columns]
     wanted = f"one column of times of {of}, one of {among}"
     if each > 1:
         wanted = f"{each} columns of times of {of}, one for each place of a row, among {among}"
     allowed = wanted if among else f"{each} columns of times of {of}, which has none"
-    likely = [*map(str, recognised or (found if each > 1 else ()))]
+    likely = [*map(str, recognised or (chosen if each > 1 else ()))]
     remedy = _remedy(likely, each, none=not among, apart=apart)
-    shown = found[0] if times is not None and len(found) == 1 else (found or None)
+    shown = chosen[0] if times is not None and len(chosen) == 1 else (chosen or None)
     raise InvalidParameter("times", None if times is None else shown, allowed, remedy)
 
 

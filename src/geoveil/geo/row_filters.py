@@ -105,8 +105,8 @@ class RowFilter:
             values = pc.unique(table[column]).to_pandas()
             if shows_places(table[column]) or any_location_values(values, plane):
                 raise self._holds_places(column)
-        found = _Evaluation(self, table, name).condition(self._condition)
-        return np.asarray(pc.fill_null(found, False), dtype=bool)
+        condition = _Evaluation(self, table, name).condition(self._condition)
+        return np.asarray(pc.fill_null(condition, False), dtype=bool)
 
     @cached_property
     def _by_folded_name(self) -> dict[str, list[str]]:
@@ -120,8 +120,8 @@ class RowFilter:
         from sqlglot.errors import SqlglotError
 
         try:
-            found: exp.Expr = sqlglot.parse_one(self.text, into=sqlglot.exp.Condition)
-            return found
+            parsed: exp.Expr = sqlglot.parse_one(self.text, into=sqlglot.exp.Condition)
+            return parsed
         except (SqlglotError, RecursionError):
             raise InvalidParameter("where", self.text, _ALLOWED, _REMEDY) from None
 
@@ -141,8 +141,8 @@ class RowFilter:
         """Return the column of a name, ignoring case."""
         if name in self._kinds:
             return name
-        found = self._by_folded_name.get(name.casefold(), [])
-        return found[0] if len(found) == 1 else None
+        names = self._by_folded_name.get(name.casefold(), [])
+        return names[0] if len(names) == 1 else None
 
     def _name(self, column: exp.Column) -> str:
         """Return the column that an expression names; refuse columns of locations and unknown ones."""

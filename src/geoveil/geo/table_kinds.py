@@ -209,11 +209,11 @@ class PandasTable(Table):
         if isinstance(values.dtype, pd.SparseDtype):
             values = values.to_dense()
         try:
-            found = pa.array(values, from_pandas=True)
+            array = pa.array(values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
             # Values of several types, as texts.
-            found = pa.array([None if value is None else str(value) for value in values], pa.string())
-        return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+            array = pa.array([None if value is None else str(value) for value in values], pa.string())
+        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 class ArrowTable(Table):
@@ -317,9 +317,9 @@ def table_of(x: object) -> Table | None:
     if hasattr(x, "active_geometry_name"):
         return None
     if _made_by("pandas", "DataFrame", x):
-        found = PandasTable(cast("pd.DataFrame", x))
-        found.check_names()
-        return found
+        known = PandasTable(cast("pd.DataFrame", x))
+        known.check_names()
+        return known
     native: Callable[[pa.Table], object]
     if _made_by("polars", "LazyFrame", x):
         table, native = cast("polars.LazyFrame", x).collect().to_arrow(), lambda table: _as_polars(table).lazy()

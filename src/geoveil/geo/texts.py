@@ -34,7 +34,7 @@ def numbers(column: pa.Array | pa.ChunkedArray, decimal: str, name: RowName) -> 
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     try:
         # Usually no number is missing or has spaces around it, and a plain cast succeeds.
-        found = (column if decimal == "." or not _are_texts(column) else plain(column, decimal)).cast(pa.float64())
+        parsed = (column if decimal == "." or not _are_texts(column) else plain(column, decimal)).cast(pa.float64())
     except pa.ArrowInvalid:
         if not _are_texts(column):
             raise
@@ -42,14 +42,14 @@ def numbers(column: pa.Array | pa.ChunkedArray, decimal: str, name: RowName) -> 
         missing = pc.is_in(pc.utf8_lower(written), value_set=pa.array(MISSING))
         written = pc.if_else(missing, pa.scalar(None, written.type), written)
         try:
-            found = written.cast(pa.float64())
+            parsed = written.cast(pa.float64())
         except pa.ArrowInvalid:
             row = first_other(written)
             text = column[row].as_py()
             comma, empty = "Give {decimal:,}.", "Correct it, or leave the field empty and give {missing:drop}."
             remedy = Message(comma if "," in text else empty)
             raise InvalidFile(name(row), text, "a number", remedy) from None
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=float)
+    return np.asarray(parsed.to_numpy(zero_copy_only=False), dtype=float)
 
 
 def _are_texts(column: pa.Array) -> bool:
@@ -181,5 +181,5 @@ def has_formulas(texts: pa.Array | pa.ChunkedArray) -> bool:
     if not any_begins_with(texts, _BEGINNINGS):
         return False
     begun = pc.match_substring_regex(texts, _BEGINNING)
-    found = texts.filter(pc.fill_null(begun, False))
-    return not pc.all(pc.match_substring_regex(found, _NUMBER)).as_py()
+    formulas = texts.filter(pc.fill_null(begun, False))
+    return not pc.all(pc.match_substring_regex(formulas, _NUMBER)).as_py()
