@@ -39,7 +39,7 @@ def halt_each(
     cyclic : bool
         Whether a person's values are repeated until the walk halts.
     """
-    found, far = np.empty(len(sizes), dtype=np.int64), np.zeros(len(sizes), dtype=bool)
+    places, far = np.empty(len(sizes), dtype=np.int64), np.zeros(len(sizes), dtype=bool)
     first, starts = source.exponential(len(sizes)), starts_of(sizes)
     moved = (np.broadcast_to(thresholds.error, sizes.shape) + float(np.max(values.error))) / scale
     relative = source.widened * (2 * moved + 2.0**-38 + 2.0**-50 * sizes) if source.exact else np.zeros(len(sizes))
@@ -71,19 +71,19 @@ def halt_each(
             target = np.clip(target, 0.0, np.nextafter(whole, 0.0))
             halted[again], certain[again] = _position(cumulated[again], target, doubt)
         certain &= ~unknown[persons]
-        found[persons] = halted
+        places[persons] = halted
         for i in np.flatnonzero(~certain).tolist():
             person = int(persons[i])
             mine = slice(int(starts[person]), int(starts[person] + sizes[person]))
             drawn = shares.get(i)
             source.refined += 1
-            found[person] = Walk(values[mine], scale).halt_in_balls(
+            places[person] = Walk(values[mine], scale).halt_in_balls(
                 thresholds[person : person + 1],
                 None if far[person] else first[person : person + 1],
                 cache(lambda drawn=drawn: source.uniform(1) if drawn is None else drawn),
                 cyclic=cyclic,
             )
-    return found
+    return places
 
 
 def _hazards(values: Floats, thresholds: Floats, scale: float, *, cyclic: bool) -> tuple[Floats, NDArray[np.bool_]]:

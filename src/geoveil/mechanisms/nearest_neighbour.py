@@ -60,21 +60,21 @@ class NearestNeighbour(Mechanism):
 
     def visit(self, walk: Walk, source: Source) -> int:
         """Return the position of the neighbour found, given a `Walk` past the distances, which can be used again."""
-        found = walk.halt(
+        place = walk.halt(
             noisy_threshold(self._plus_gamma0(walk.smallest), self.scale, source, noises=2), source, cyclic=True
         )
-        assert found is not None
-        return found
+        assert place is not None
+        return place
 
     def sample_several(self, distances: Floats | Reals, k: int, source: Source) -> NDArray[np.int64]:
         """Return the positions of the neighbours that k searches without replacement find, in their order."""
         walk = Walk(distances, 2 * self.scale)
-        found = np.empty(k, dtype=np.int64)
+        chosen = np.empty(k, dtype=np.int64)
         for j in range(k):
-            found[j] = self.visit(walk, source)
+            chosen[j] = self.visit(walk, source)
             if j + 1 < k:
-                walk.remove(found[j])
-        return found
+                walk.remove(chosen[j])
+        return chosen
 
     def sample_each(self, distances: Reals, sizes: Sizes, k: int, source: Source) -> NDArray[np.int64]:
         """Return k neighbours without replacement for each of many persons.
@@ -82,7 +82,7 @@ class NearestNeighbour(Mechanism):
         The distances of a person are adjacent. The result is (persons, k) positions within a person's distances.
         """
         left = Reals(distances.values.copy(), float(np.max(distances.error)), distances.ball)
-        found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
+        chosen, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
 
         def ball(i: int, bits: int) -> Ball:
             return smallest(left[int(starts[i]) : int(starts[i] + sizes[i])]).ball(0, bits)
@@ -90,9 +90,9 @@ class NearestNeighbour(Mechanism):
         for j in range(k):
             least = Reals(np.minimum.reduceat(left.values, starts), left.error, ball)
             thresholds = noisy_threshold(self._plus_gamma0(least), self.scale, source, noises=2)
-            found[:, j] = halt_each(left, sizes, thresholds, 2 * self.scale, source, cyclic=True)
-            left.values[starts + found[:, j]] = np.inf
-        return found
+            chosen[:, j] = halt_each(left, sizes, thresholds, 2 * self.scale, source, cyclic=True)
+            left.values[starts + chosen[:, j]] = np.inf
+        return chosen
 
     def _plus_gamma0(self, least: Reals) -> Reals:
         """Return each smallest distance plus γ0."""

@@ -76,12 +76,12 @@ class PermuteAndFlip(Mechanism):
         of a round is drawn at once, which is fast as long as each person has few scores.
         """
         left = Reals(scores.values.copy(), scores.error, scores.ball)
-        found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
+        chosen, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
         for j in range(k):
             noise = source.exponential(len(left))
-            found[:, j] = smallest_each(left, noise, self.scale, sizes, 1, source)[:, 0]
-            left.values[starts + found[:, j]] = np.inf
-        return found
+            chosen[:, j] = smallest_each(left, noise, self.scale, sizes, 1, source)[:, 0]
+            left.values[starts + chosen[:, j]] = np.inf
+        return chosen
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return the exact probability of choosing each position.
@@ -148,13 +148,13 @@ class Draws:
         """Return the position of one choice; with `remove` it cannot be chosen again."""
         toss = self._toss_in_turn if self._alike and not source.exact else self._toss_together
         place = toss(source)
-        found = int(self._order[place])
+        chosen = int(self._order[place])
         if remove:
             # Most choices are near the front, so the few places before them are moved back by one.
             for values in (self._order, self._heights):
                 values[1 : place + 1] = values[:place].copy()
             self._order, self._heights = self._order[1:], self._heights[1:]
-        return found
+        return chosen
 
     def _toss_in_turn(self, source: Source) -> int:
         """Toss coins in random order until one shows heads, and return its place. No coin is tossed twice."""

@@ -51,14 +51,14 @@ def smallest_each(
     """
     noisy = scores.values - scale * noise.values
     bound = _doubt(noisy, scores, noise, scale, source) if source.exact else 0.0
-    found, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
+    smallest, starts = np.empty((len(sizes), k), dtype=np.int64), starts_of(sizes)
     for persons, rows, own in similar_sizes(sizes):
         among = np.where(own, noisy[rows], np.inf)
         first = np.argpartition(among, k, axis=1)[:, : k + 1] if k < among.shape[1] else None
         ends = among if first is None else np.take_along_axis(among, first, axis=1)
         order = np.argsort(ends, axis=1)
         first = order if first is None else np.take_along_axis(first, order, axis=1)
-        found[persons] = first[:, :k]
+        smallest[persons] = first[:, :k]
         if not source.exact:
             continue
         ends = np.take_along_axis(ends, order, axis=1)
@@ -66,8 +66,8 @@ def smallest_each(
             mine = slice(int(starts[persons[i]]), int(starts[persons[i]] + sizes[persons[i]]))
             last = ends[i, k - 1] + bound
             ordered = _sorted_in_balls(noisy[mine], last, bound, scores[mine], noise[mine], scale, source)
-            found[persons[i]] = ordered[:k]
-    return found
+            smallest[persons[i]] = ordered[:k]
+    return smallest
 
 
 def _doubt(noisy: Floats, scores: Reals, noise: Reals, scale: float, source: Source) -> float:

@@ -91,11 +91,11 @@ class Walk:
         far = cyclic and (float(threshold.values) - self._lowest) / self._scale < -FAR
         first = None if far else source.exponential(1)
         share = cache(lambda: source.uniform(1))  # drawn at most once
-        found = self._halt_in_doubles(threshold, first, share, source, cyclic=cyclic)
-        if found == _UNDECIDED:
+        place = self._halt_in_doubles(threshold, first, share, source, cyclic=cyclic)
+        if place == _UNDECIDED:
             source.refined += 1
-            found = self.halt_in_balls(threshold, first, share, cyclic=cyclic)
-        return None if found == NEVER else found
+            place = self.halt_in_balls(threshold, first, share, cyclic=cyclic)
+        return None if place == NEVER else place
 
     def halt_in_balls(self, threshold: Reals, first: Reals | None, share: Callable[[], Reals], *, cyclic: bool) -> int:
         """Return where a walk with these variables halts, or NEVER, computed with as many bits as needed.
@@ -190,11 +190,11 @@ class Walk:
     ) -> int | None:
         """Return the position at which the walk halts or NEVER; None if balls of this precision do not decide it."""
         t = threshold.ball(0, bits)
-        found, whole = self._pass_in_balls(t, None if first is None else first.ball(0, bits), bits)
-        if not cyclic or found != NEVER:
-            return found
-        found, _ = self._pass_in_balls(t, -(share().ball(0, bits) * (-whole).expm1()).log1p(), bits)
-        return None if found == NEVER else found
+        place, whole = self._pass_in_balls(t, None if first is None else first.ball(0, bits), bits)
+        if not cyclic or place != NEVER:
+            return place
+        place, _ = self._pass_in_balls(t, -(share().ball(0, bits) * (-whole).expm1()).log1p(), bits)
+        return None if place == NEVER else place
 
     def _pass_in_balls(self, t: Ball, target: Ball | None, bits: int) -> tuple[int | None, Ball]:
         """Return where the cumulated hazard exceeds the target, and its value there.

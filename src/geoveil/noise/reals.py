@@ -166,7 +166,7 @@ def settled(attempt: Callable[[int], T | None]) -> T:
     lock = _PRECISION_LOCKS.setdefault(this_process(), threading.RLock())
     for bits in (128 << doubling for doubling in range(10)):
         with lock, ctx.workprec(bits + 64):
-            found = attempt(bits)
-        if found is not None:
-            return found
+            value = attempt(bits)
+        if value is not None:
+            return value
     raise AssertionError("65,536 random bits left a decision open, which has probability 0.")

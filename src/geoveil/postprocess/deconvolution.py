@@ -81,8 +81,8 @@ def deconvolve(releases: Sequence[NoisyPoints], grid: Grid) -> Floats:
             for half, chosen in zip(halves, (even, ~even), strict=True):
                 half.append(observed * window.count(y[chosen & (which == k)]))
     whole = [one + other for one, other in zip(*halves, strict=True)]
-    found = _Map.of(whole, blurs, observed).after(2 * _best_steps(halves, blurs, observed))
-    inside = found[margin + buffer : -margin - buffer, margin + buffer : -margin - buffer]
+    estimated = _Map.of(whole, blurs, observed).after(2 * _best_steps(halves, blurs, observed))
+    inside = estimated[margin + buffer : -margin - buffer, margin + buffer : -margin - buffer]
     most = sum(len(part.points) for part in releases)
     return inside * min(1.0, most / max(float(inside.sum()), 1e-300))
 

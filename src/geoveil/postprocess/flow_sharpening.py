@@ -86,8 +86,8 @@ def sharpen_flows(noisy: Floats, shape: tuple[int, int], taps: Floats, deviation
         # A step of Newton's method for the constant that makes the sum equal to the total, if it is larger.
         beyond = float(shown.sum(dtype=float)) - total
         constant = max(0.0, constant + beyond / max(int(np.count_nonzero(shown)), 1))
-    found = shown.astype(float)
-    return np.asarray(found * min(1.0, total / max(float(found.sum()), 1e-300))).reshape(np.shape(noisy))
+    flows = shown.astype(float)
+    return np.asarray(flows * min(1.0, total / max(float(flows.sum()), 1e-300))).reshape(np.shape(noisy))
 
 
 def blurred_flows(flows: Floats, shape: tuple[int, int], taps: Floats) -> Floats:

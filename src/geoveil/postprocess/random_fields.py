@@ -209,8 +209,8 @@ class RandomField:
         right = np.zeros((dimension + 1, size, 2))
         np.multiply(seen, weights * spread, out=right[:, :, 0])
         # Transposed, so that columns are contiguous for LAPACK.
-        found, _ = dpbtrs(_stored(factor), right.reshape(dimension + 1, -1).T, lower=1, overwrite_b=1)
-        explained = found.T[:, ::2] * spread
+        solution, _ = dpbtrs(_stored(factor), right.reshape(dimension + 1, -1).T, lower=1, overwrite_b=1)
+        explained = solution.T[:, ::2] * spread
         left = seen - explained
         residual = left * weights
         precision = sums(residual[-1])
@@ -238,10 +238,10 @@ def _factor(band: Floats, *, lower: bool) -> Floats:
     """Replace a band by that of its Cholesky factor, and return it; `lower` says which triangle the band holds."""
     from scipy.linalg.lapack import dpbtrf
 
-    found, failed = dpbtrf(_stored(band), lower=int(lower), overwrite_ab=1)
+    factor, failed = dpbtrf(_stored(band), lower=int(lower), overwrite_ab=1)
     if failed:
         raise np.linalg.LinAlgError("a precision matrix is not positive definite in doubles")
-    return np.asarray(found.T.reshape(band.shape))
+    return np.asarray(factor.T.reshape(band.shape))
 
 
 def _position_variance(d00: Floats, d01: Floats, d11: Floats, factor: Floats, after: Floats) -> Floats:

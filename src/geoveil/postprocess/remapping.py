@@ -135,10 +135,10 @@ def over_cells(released: NoisyPoints, grid: Grid, weights: Floats) -> PointPoste
             mean[rows] = y[rows] + shift.T
             variance[rows] = np.maximum(total[3, near] / chance - np.square(shift).sum(axis=0), 0.0)
         left = np.concatenate(far)
-    found = over_places(
+    moved = over_places(
         NoisyPoints(y[left], released.noise, scale[left]), grid.centers.reshape(-1, 2), weights.ravel()
     )
-    mean[left], variance[left] = found.mean, found.variance
+    mean[left], variance[left] = moved.mean, moved.variance
     return PointPosterior(mean, variance)
 
 

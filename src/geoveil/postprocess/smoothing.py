@@ -83,8 +83,8 @@ def posterior(
     noise = np.maximum(noise, _LEAST_NOISE * spread)
     tracks = Tracks.of(times, persons, timescale)
     means, weights = tracks.gather(y, noise**-2)
-    found = RandomField.of(tracks, timescale).solve(means, weights, np.full(len(weights), spread), with_variance=True)
-    return TrackPosterior(found.mean.T[tracks.node], found.variance[tracks.node], float(found.log_likelihood.sum()))
+    solved = RandomField.of(tracks, timescale).solve(means, weights, np.full(len(weights), spread), with_variance=True)
+    return TrackPosterior(solved.mean.T[tracks.node], solved.variance[tracks.node], float(solved.log_likelihood.sum()))
 
 
 def expected_error(
@@ -213,15 +213,15 @@ def _odd_points(y: Floats, noise: Floats, sizes: Index, field: RandomField, spre
     for _ in range(_ROUNDS + 1):
         means, weights = tracks.gather(y, np.where(odd, 0.0, noise**-2))
         some, theirs = tracks.chosen(looking)
-        found = field.chosen(some, theirs).solve(
+        expected = field.chosen(some, theirs).solve(
             means[:, theirs], weights[theirs], np.full(theirs.sum(), spread), with_variance=True
         )
         points = looking[person]
         at = (np.cumsum(theirs) - 1)[tracks.node[points]]
         # The variance of a residual is that of the noise minus that of the posterior, which used the point itself.
-        squares, own = np.square(y[points] - found.mean.T[at]).sum(axis=1), noise[points] ** 2
+        squares, own = np.square(y[points] - expected.mean.T[at]).sum(axis=1), noise[points] ** 2
         surprise = np.zeros(len(y))
-        surprise[points] = squares / np.maximum(own - found.variance[at], 1e-6 * own)
+        surprise[points] = squares / np.maximum(own - expected.variance[at], 1e-6 * own)
         surprise[odd] = 0
         # Only local maxima are outliers: the track around an outlier is distorted by it.
         before, after = np.roll(surprise, 1), np.roll(surprise, -1)
@@ -260,10 +260,10 @@ def _fit(
                 slower = field if len(new) == count else field.chosen(some, theirs)
             else:
                 slower = RandomField.of(some, timescale * _powers(j))
-            found = -(i * i + j * j) / (2 * _STEP_DEVIATION**2)
+            likelihood = -(i * i + j * j) / (2 * _STEP_DEVIATION**2)
             for column, spread in zip(means[:, theirs], scaled[:, theirs] * some.spread(_powers(i)), strict=True):
-                found += slower.solve(column[None], weights[theirs], spread).log_likelihood
-            known[new, i, j] = found
+                likelihood += slower.solve(column[None], weights[theirs], spread).log_likelihood
+            known[new, i, j] = likelihood
         scores = np.full(len(who), -np.inf)
         scores[inside] = known[cell]
         return scores
@@ -320,15 +320,15 @@ def _follow(
     The squared spread at each time has an inverse gamma prior with the public mean, so that a coordinate follows a
     Student's t distribution.
     """
-    found, squares = np.empty_like(means), np.empty_like(means)
+    smoothed, squares = np.empty_like(means), np.empty_like(means)
     for j, spread in enumerate(spreads * scale):
         solution = field.solve(means[[j]], weights, spread, with_variance=True)
-        found[j] = solution.mean[0]
-        squares[j] = np.square(found[j] - solution.home[0]) + solution.distance_variance
+        smoothed[j] = solution.mean[0]
+        squares[j] = np.square(smoothed[j] - solution.home[0]) + solution.distance_variance
     squares /= spreads**2
     # Long trips are longer along one axis than along the others: half of the evidence on each counts for all.
     squares = (squares * len(means) + squares.sum(axis=0)) / 2
-    return found, np.sqrt((tail - 2 + squares) / (tail + len(means)))
+    return smoothed, np.sqrt((tail - 2 + squares) / (tail + len(means)))
 
 
 def _turned(points: Floats, axes: Floats) -> Floats:

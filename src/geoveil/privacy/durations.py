@@ -38,8 +38,8 @@ def is_duration(value: object) -> bool:
     """
     if isinstance(value, timedelta):
         return True
-    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
-    return found is not None and found[2].lower() in _SPELLINGS
+    match = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and match[2].lower() in _SPELLINGS
 
 
 def as_duration(name: str, value: Duration) -> int:
@@ -61,9 +61,9 @@ def as_duration(name: str, value: Duration) -> int:
     if isinstance(value, timedelta):
         microseconds = Fraction(value // timedelta(microseconds=1))
     elif isinstance(value, str) and is_duration(value):
-        found = _WRITTEN.fullmatch(value)
-        assert found is not None
-        microseconds = Fraction(found[1]) * _SECONDS[_SPELLINGS[found[2].lower()]] * MICROSECONDS
+        match = _WRITTEN.fullmatch(value)
+        assert match is not None
+        microseconds = Fraction(match[1]) * _SECONDS[_SPELLINGS[match[2].lower()]] * MICROSECONDS
     elif isinstance(value, int | float) and not isinstance(value, bool):
         microseconds = float(value) * MICROSECONDS
     if not 1 <= microseconds < 2**62:

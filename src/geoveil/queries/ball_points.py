@@ -43,11 +43,11 @@ def distinct(x: Reals, rows: NDArray[np.int64], bits: int) -> list[Point]:
     """Return the points of some rows of x, without those whose balls are the same as another point's."""
     if not np.any(x.error):
         rows = rows[np.unique(x.values[rows], axis=0, return_index=True)[1]]
-    found: dict[object, Point] = {}
+    points: dict[object, Point] = {}
     for row in rows.tolist():
         point = point_of(x, row, bits)
-        found.setdefault(tuple(end.man_exp() for ball in point for end in (ball.mid(), ball.rad())), point)
-    return list(found.values())
+        points.setdefault(tuple(end.man_exp() for ball in point for end in (ball.mid(), ball.rad())), point)
+    return list(points.values())
 
 
 def relative_doubles(points: Sequence[Point]) -> tuple[Floats, float]:

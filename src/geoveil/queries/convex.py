@@ -39,8 +39,8 @@ def _half_circle(k: int, bits: int) -> list[tuple[float | None, float | None]] |
     from flint import arb
 
     turns = ((arb(2 * j) / k).sin_cos_pi() for j in range(k // 2))
-    found = [(double(cosine), double(sine)) for sine, cosine in turns]
-    return None if any(None in pair for pair in found) else found
+    directions = [(double(cosine), double(sine)) for sine, cosine in turns]
+    return None if any(None in pair for pair in directions) else directions
 
 
 def shortened(u: Floats) -> Floats:
@@ -102,7 +102,7 @@ def _constrained(h: Floats, gain: Floats) -> Floats:
     open_edges = edges(h)
     size = np.abs(h).max(axis=1)
     zero = open_edges < 0
-    found, left = h.copy(), np.arange(m)
+    offsets, left = h.copy(), np.arange(m)
     fewest, patience = np.full(m, k + 1), np.full(m, _PATIENCE)
     for _ in range(_STEPS):
         if not len(left):
@@ -118,15 +118,15 @@ def _constrained(h: Floats, gain: Floats) -> Floats:
             edges(bent) >= -1e-10 * size[left, None],
         )
         wrong = (~fine).sum(axis=1)
-        found[left[wrong == 0]] = bent[wrong == 0]
+        offsets[left[wrong == 0]] = bent[wrong == 0]
         patience[left] = np.where(wrong < fewest[left], _PATIENCE, patience[left] - 1)
         fewest[left] = np.minimum(fewest[left], wrong)
         alone = ~fine & (np.arange(k) == k - 1 - (~fine)[:, ::-1].argmax(axis=1)[:, None])
         zero[left] ^= np.where(patience[left, None] < 0, alone, ~fine)
         left = left[wrong > 0]
     for i in left:
-        found[i] = _by_least_squares(h[i], gain[i], lengths)
-    return found
+        offsets[i] = _by_least_squares(h[i], gain[i], lengths)
+    return offsets
 
 
 def _multipliers(ring: Floats, open_edges: Floats, zero: NDArray[np.bool_]) -> Floats | None:

@@ -55,8 +55,8 @@ def means(x: Floats, sizes: Sizes) -> Floats:
     scaled = x / unit
     whole = np.rint(scaled)
     scaled -= whole
-    found = (np.add.reduceat(whole, starts) + np.add.reduceat(scaled, starts)) * unit / sizes[:, None]
-    return _one_by_one(found, x, sizes, sizes > _MOST, lambda part: evaluation.mean(part).values)
+    sums = (np.add.reduceat(whole, starts) + np.add.reduceat(scaled, starts)) * unit / sizes[:, None]
+    return _one_by_one(sums, x, sizes, sizes > _MOST, lambda part: evaluation.mean(part).values)
 
 
 def gyrations(x: Floats, sizes: Sizes) -> Floats:
@@ -66,8 +66,8 @@ def gyrations(x: Floats, sizes: Sizes) -> Floats:
     first = starts_of(sizes)
     pieces = np.flatnonzero((np.arange(len(x)) - first[person]) % evaluation.PIECE == 0)
     sums = np.add.reduceat(squares, pieces)
-    found = np.sqrt(np.add.reduceat(sums, np.searchsorted(pieces, first)) / sizes)[:, None]
-    return _one_by_one(found, x, sizes, sizes > _MOST_SQUARES, lambda part: evaluation.gyration(part).values)
+    radii = np.sqrt(np.add.reduceat(sums, np.searchsorted(pieces, first)) / sizes)[:, None]
+    return _one_by_one(radii, x, sizes, sizes > _MOST_SQUARES, lambda part: evaluation.gyration(part).values)
 
 
 def nearest(distances: Floats, sizes: Sizes) -> Floats:
@@ -77,14 +77,14 @@ def nearest(distances: Floats, sizes: Sizes) -> Floats:
 
 def diameters(x: Floats, sizes: Sizes) -> Floats:
     """Return the largest distance between two points."""
-    found = np.zeros((len(sizes), 1))
+    largest = np.zeros((len(sizes), 1))
     for persons, rows, _ in similar_sizes(sizes, lambda n: n * n * x.shape[1], sizes <= _MOST_IN_PAIRS):
         points = x[rows]
         squares = np.zeros((*points.shape[:2], points.shape[1]))
         for column in np.moveaxis(points, 2, 0):
             squares += np.square(column[:, :, None] - column[:, None, :])
-        found[persons, 0] = np.sqrt(squares.max(axis=(1, 2)))
-    return _one_by_one(found, x, sizes, sizes > _MOST_IN_PAIRS, lambda part: evaluation.widest(part).values)
+        largest[persons, 0] = np.sqrt(squares.max(axis=(1, 2)))
+    return _one_by_one(largest, x, sizes, sizes > _MOST_IN_PAIRS, lambda part: evaluation.widest(part).values)
 
 
 def radii(x: Floats, sizes: Sizes) -> tuple[Floats, Floats]:

@@ -135,13 +135,13 @@ class Hull(Query):
         radius = max(float(self.reaching.sample(farthest(x, center), source)) + self.widening, self.reaching.scale)
         directions = self._directions(radius)
         single = search(self._finding, len(directions), self.gamma0)
-        found: list[int] = []
+        chosen: list[int] = []
         for p in center + radius * directions:
             reached = away(x, p)
             if self.distinct:
-                reached.values[found] = np.inf
-            found.append(single.visit(Walk(reached, 2 * single.scale), source))
-        vertices = list(dict.fromkeys(found))
+                reached.values[chosen] = np.inf
+            chosen.append(single.visit(Walk(reached, 2 * single.scale), source))
+        vertices = list(dict.fromkeys(chosen))
         placing = self._vertex_noise(len(directions), len(vertices))
         places = placing.sample(x[vertices], source)
         for released in (center, directions, places):

@@ -109,8 +109,8 @@ class Points(AdditiveQuery):
 
     def _of_sizes(self, sizes: Index) -> tuple[list[Additive], Index]:
         """Return the mechanisms of single points, one for each size, and the position of each point's mechanism."""
-        found, which = np.unique(sizes, return_inverse=True)
-        alone = [identity(self.guarantee / int(size), 1, self.dimension, largest=1) for size in found]
+        distinct, which = np.unique(sizes, return_inverse=True)
+        alone = [identity(self.guarantee / int(size), 1, self.dimension, largest=1) for size in distinct]
         return alone, which
 
     def ask(self, x: Tuple, source: Source) -> Answer:

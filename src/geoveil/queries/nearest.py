@@ -130,14 +130,14 @@ class Nearest(Query):
         return searches if self.placing is None else (*searches, self.placing)
 
     def ask(self, x: Tuple, source: Source) -> Answer:
-        found = self.single.sample_several(away(x, self.p), self.k, source)
-        places = None if self.placing is None else self.placing.sample(x[found], source)
-        return Answer(self, found, self.mechanisms, coords=places)
+        chosen = self.single.sample_several(away(x, self.p), self.k, source)
+        places = None if self.placing is None else self.placing.sample(x[chosen], source)
+        return Answer(self, chosen, self.mechanisms, coords=places)
 
     @classmethod
     def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
         query = persons.first
-        found = np.empty((len(persons), query.k), dtype=np.int64)
+        chosen = np.empty((len(persons), query.k), dtype=np.int64)
         places = None if query.placing is None else np.empty((len(persons), query.k, query.dimension))
         # Mechanisms depend on the sizes of units. Persons with the same mechanisms are answered together.
         kinds = list(dict.fromkeys((each.single, each.placing) for each in persons.queries))
@@ -152,14 +152,14 @@ class Nearest(Query):
                 points = x[np.flatnonzero(np.repeat(mine, persons.sizes))]
             picked = some.first._found_each(some, points, source, progress, of=len(persons), after=done)
             starts = (some.stops - some.sizes)[:, None]
-            found[mine] = picked + (persons.stops - persons.sizes)[mine][:, None]
+            chosen[mine] = picked + (persons.stops - persons.sizes)[mine][:, None]
             placing = some.first.placing
             if places is not None and placing is not None:
                 together = np.full(len(some), query.k)
                 drawn = sample_people([placing] * len(some), together, points[(picked + starts).ravel()], source)
                 places[mine] = drawn.reshape(len(some), query.k, -1)
             done += len(some)
-        return PositionAnswers(persons, found, None if places is None else places.reshape(-1, query.dimension))
+        return PositionAnswers(persons, chosen, None if places is None else places.reshape(-1, query.dimension))
 
     def _found_each(
         self, persons: Persons[Self], x: Tuple, source: Source, progress: Progress, *, of: int, after: int
@@ -168,15 +168,15 @@ class Nearest(Query):
 
         `after` persons were answered before, of `of` persons in all.
         """
-        found = np.empty((len(persons), self.k), dtype=np.int64)
+        chosen = np.empty((len(persons), self.k), dtype=np.int64)
         for people, rows in persons.blocks():
             distances, sizes = away(x[rows], self.p), persons.sizes[people]
             if len(sizes) == 1:
-                found[people] = self.single.sample_several(distances, self.k, source)
+                chosen[people] = self.single.sample_several(distances, self.k, source)
             else:
-                found[people] = self.single.sample_each(distances, sizes, self.k, source)
+                chosen[people] = self.single.sample_each(distances, sizes, self.k, source)
             progress((after + people.stop) / of)
-        return found
+        return chosen
 
     @classmethod
     def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:

@@ -78,17 +78,17 @@ class FirstWithin(Query):
     @classmethod
     def ask_each(cls, persons: Persons[Self], x: Tuple, source: Source, progress: Progress) -> Answers:
         query = persons.first
-        found = np.empty(len(persons), dtype=np.int64)
+        first = np.empty(len(persons), dtype=np.int64)
         for people, rows in persons.blocks():
             distances, sizes = away(x[rows], query.p), persons.sizes[people]
             if len(sizes) == 1:
                 position = query.mechanism.sample(distances, query.radius, source)
-                found[people] = NEVER if position is None else position
+                first[people] = NEVER if position is None else position
             else:
-                found[people] = query.mechanism.sample_each(distances, sizes, query.radius, source)
+                first[people] = query.mechanism.sample_each(distances, sizes, query.radius, source)
             progress(people.stop / len(persons))
         starts = persons.stops - persons.sizes
-        return PositionAnswers(persons, np.where(found == NEVER, -1, starts + found))
+        return PositionAnswers(persons, np.where(first == NEVER, -1, starts + first))
 
     @classmethod
     def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:

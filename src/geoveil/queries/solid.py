@@ -45,13 +45,13 @@ def nonempty(u: Floats, y: Floats) -> tuple[Floats, Floats, float]:
 
     d = u.shape[1]
     size = max(float(np.abs(y).max()), 1e-300)
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([u, np.linalg.norm(u, axis=1)]),
         b_ub=y / size,
         bounds=[(None, None)] * (d + 1),
     )
-    middle, radius = size * found.x[:d], size * float(found.x[d])
+    middle, radius = size * solution.x[:d], size * float(solution.x[d])
     if radius > 1e-9 * size:
         return y, middle, radius
     return np.maximum(y - min(radius, 0.0), u @ middle), middle, 0.0

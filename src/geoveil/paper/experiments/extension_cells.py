@@ -63,7 +63,7 @@ class PointsDimensionCell(DimensionCell):
 
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
         rng = study.generator(self.name, repetition)
-        found = []
+        measured = []
         for which in range(_TUPLES):
             x = self.cloud(rng)
             for guarantee in guarantees(self.rho, study.procedure):
@@ -72,8 +72,8 @@ class PointsDimensionCell(DimensionCell):
                         continue  # the same mechanism
                     y = Points(self.n, self.d, guarantee, method).ask(x, source_of(rng)).value
                     error = float(np.linalg.norm(y - x, axis=1).mean())
-                    found.append(Measurement(f"{guarantee.notion} {line}", "mean error", f"made up {which}", error))
-        return found
+                    measured.append(Measurement(f"{guarantee.notion} {line}", "mean error", f"made up {which}", error))
+        return measured
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class NearestDimensionCell(DimensionCell):
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
         rng = study.generator(self.name, repetition)
         p = np.zeros(self.d)
-        found = []
+        measured = []
         for which in range(_TUPLES):
             x = self.cloud(rng)
             distances = np.linalg.norm(x, axis=1)
@@ -107,8 +107,8 @@ class NearestDimensionCell(DimensionCell):
                 chosen["Basic"] = np.argpartition(noisy, self.k - 1)[: self.k]
                 for line, positions in chosen.items():
                     excess = float(distances[positions].mean()) - least
-                    found.append(Measurement(f"{guarantee.notion} {line}", "excess", f"made up {which}", excess))
-        return found
+                    measured.append(Measurement(f"{guarantee.notion} {line}", "excess", f"made up {which}", excess))
+        return measured
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class CompositionCell(Cell):
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
         rng = study.generator(self.name, repetition)
         x = rng.normal(scale=5000, size=(self.n, 2))
-        found = []
+        measured = []
         for guarantee in guarantees(self.rho, study.procedure):
             part = guarantee / self.k
             turn, errors = 0.0, []
@@ -147,8 +147,8 @@ class CompositionCell(Cell):
                 answer = float(Distance(self.n, 2, part, measure=partial(away, p=place)).ask(x, source_of(rng)).value)
                 errors.append(abs(answer - float(np.linalg.norm(x - place, axis=1).min())))
                 turn += answer
-            found.append(Measurement(guarantee.notion, "mean error", "made up", float(np.mean(errors))))
-        return found
+            measured.append(Measurement(guarantee.notion, "mean error", "made up", float(np.mean(errors))))
+        return measured
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class SmoothingCell(Cell):
         return 500.0
 
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
-        found = []
+        measured = []
         for taxi in study.chosen(self.name, repetition):
             rng = study.generator(self.name, repetition, taxi)
             x = study.data.tracks[taxi][: self.n]
@@ -192,8 +192,8 @@ class SmoothingCell(Cell):
             }
             for line, estimate in estimates.items():
                 error = math.sqrt(np.square(estimate - x).sum(axis=1).mean())
-                found.append(Measurement(line, "rms error", taxi, error))
-        return found
+                measured.append(Measurement(line, "rms error", taxi, error))
+        return measured
 
 
 @dataclass(frozen=True)
@@ -221,15 +221,15 @@ class RelationCell(Cell):
         return 1.0
 
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
-        found = []
+        measured = []
         for delta in (1e-6, 1e-8, 1e-10, 1e-12):
             line = f"δ = {delta:g}"
             epsilon = epsilon_at(self.rho, self.s, delta)
             within = epsilon / (self.s * self.rho)
             tight = float(CGP(rho=self.rho).as_gp(delta=delta, within=within, form="tight").epsilon)
-            found += [
+            measured += [
                 Measurement(line, "Δ", "", within),
                 Measurement(line, "ε", "", epsilon),
                 Measurement(f"{line}, tight", "ε", "", tight),
             ]
-        return found
+        return measured

@@ -125,12 +125,12 @@ def select_figures(names: Iterable[str], ranges: ParameterRanges) -> list[Figure
         else:
             allowed = "all, " + ", ".join([*_GROUPS, *every]) + ", or a panel such as fig3a"
             raise InvalidParameter("figure", name, allowed, "fig2 to fig10 have the paper's numbers.")
-    found = []
+    selected = []
     for figure in every.values():
         panels = tuple(panel for panel in figure.panels if {panel.name, figure.name} & wanted)
         if panels:
-            found.append(replace(figure, panels=panels))
-    return found
+            selected.append(replace(figure, panels=panels))
+    return selected
 
 
 def _paper(regime: str, rhos: Sequence[float], rho: float, ns: Sequence[int], first: int) -> list[Figure]:

@@ -96,7 +96,7 @@ def summaries(plan: RunPlan) -> Summaries:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: Summaries = {}
+    summarised: Summaries = {}
     tasks = plan.tasks()
     for cell in plan.cells:
         parts = [pq.ParquetFile(plan.part(task)).read() for task in tasks if task[0] == cell]
@@ -105,8 +105,8 @@ def summaries(plan: RunPlan) -> Summaries:
         values = np.from_dlpack(table["value"].combine_chunks())
         for line, measure in dict.fromkeys(zip(lines.tolist(), measures.tolist(), strict=True)):
             here = (lines == line) & (measures == measure)
-            found[cell.name, line, measure] = Summary.of(values[here], taxis[here])
-    return found
+            summarised[cell.name, line, measure] = Summary.of(values[here], taxis[here])
+    return summarised
 
 
 def write(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> None:

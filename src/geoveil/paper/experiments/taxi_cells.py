@@ -47,12 +47,14 @@ class TaxiCell(Cell):
         return {"n": self.n, "rho": self.rho}
 
     def batch(self, study: Study, repetition: int) -> list[Measurement]:
-        found = []
+        measured = []
         for taxi in study.chosen(self.name, repetition):
             rng = study.generator(self.name, repetition, taxi)
             x = study.procedure.sample(study.data.tracks[taxi], self.n, rng)
-            found += [Measurement(line, measure, taxi, value) for line, measure, value in self.measure(x, study, rng)]
-        return found
+            measured += [
+                Measurement(line, measure, taxi, value) for line, measure, value in self.measure(x, study, rng)
+            ]
+        return measured
 
     @abstractmethod
     def measure(self, x: Floats, study: Study, rng: np.random.Generator) -> Iterator[tuple[str, str, float]]:
@@ -123,8 +125,8 @@ class NearestCell(TaxiCell):
             yield f"{notion} Basic", "distance ratio", float(away[basic].sum()) / least
             for line, method, gamma0 in (("PNN", "paper", study.procedure.gamma0(part)), ("best", "best", 0.0)):
                 query = Nearest(len(x), 2, guarantee, method, p=p, k=self.k, gamma0=gamma0)
-                found = query.ask(x, source).value
-                yield f"{notion} {line}", "distance ratio", float(away[found].sum()) / least
+                chosen = query.ask(x, source).value
+                yield f"{notion} {line}", "distance ratio", float(away[chosen].sum()) / least
 
 
 @dataclass(frozen=True)

@@ -34,16 +34,16 @@ def widened(sums: Floats, m: int, axes: tuple[int, ...]) -> Floats:
 def _window_sums(x: Floats, m: int) -> Floats:
     """Return the sums of m successive rows, as sums of windows whose widths are powers of two."""
     length = len(x) - m + 1
-    window, width, found, done = x, 1, None, 0
+    window, width, total, done = x, 1, None, 0
     while True:
         if m & width:
             part = window[done : done + length]
-            found = part if found is None else found + part
+            total = part if total is None else total + part
             done += width
         width *= 2
         if width > m:
-            assert found is not None
-            return found
+            assert total is not None
+            return total
         window = window[: len(window) - width // 2] + window[width // 2 :]
 
 
