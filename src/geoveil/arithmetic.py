@@ -158,19 +158,19 @@ def inaccurate() -> frozenset[str]:
         If square roots are not rounded correctly, as IEEE 754 requires; every error bound depends on that.
     """
     with np.errstate(all="ignore"):
-        found = frozenset(name for name in _KNOWN if not _accurate(name))
-    if "sqrt" in found:
+        wrong = frozenset(name for name in _KNOWN if not _accurate(name))
+    if "sqrt" in wrong:
         raise UnreliableArithmetic(
             "numpy's square root does not round correctly on this machine, so that no error bound holds.",
             "Install numpy again, or another version of it.",
             charged="nothing",
         )
-    if found:
+    if wrong:
         warn(
-            f"numpy's {', '.join(sorted(found))} is less accurate on this machine than 2^-44: noise is computed in "
+            f"numpy's {', '.join(sorted(wrong))} is less accurate on this machine than 2^-44: noise is computed in "
             "ball arithmetic, which is correct but about a hundred times slower. Another version of numpy may help."
         )
-    return found
+    return wrong
 
 
 def _accurate(name: str) -> bool:

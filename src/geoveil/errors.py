@@ -141,10 +141,10 @@ def warnings_heard() -> Iterator[list[str]]:
     >>> found
     ['Heights are dropped.']
     """
-    found: list[str] = []
-    before = _heard.set(found)
+    heard: list[str] = []
+    before = _heard.set(heard)
     try:
-        yield found
+        yield heard
     finally:
         _heard.reset(before)
 

@@ -42,10 +42,10 @@ def read_length(text: str) -> float | None:
     >>> read_length("1.5km"), read_length("200"), read_length("-3 m"), read_length("1e999")
     (1500.0, 200.0, None, None)
     """
-    found = re.fullmatch(rf"({_NUMBER})\s*([a-z]*)\.?", text.strip().lower())
-    if not found or found[2] not in _METRES:
+    match = re.fullmatch(rf"({_NUMBER})\s*([a-z]*)\.?", text.strip().lower())
+    if not match or match[2] not in _METRES:
         return None
-    length = float(found[1]) * _METRES[found[2]]
+    length = float(match[1]) * _METRES[match[2]]
     return length if 0 < length < math.inf else None
 
 
@@ -57,8 +57,8 @@ def read_chance(text: str) -> float | None:
     >>> read_chance("75%"), read_chance("0.5"), read_chance("75")
     (0.75, 0.5, None)
     """
-    found = re.fullmatch(rf"({_NUMBER})\s*(%?)", text.strip())
-    share = None if not found else float(found[1]) / (100 if found[2] else 1)
+    match = re.fullmatch(rf"({_NUMBER})\s*(%?)", text.strip())
+    share = None if not match else float(match[1]) / (100 if match[2] else 1)
     return share if share is not None and 0 <= share <= 1 else None
 
 

@@ -142,11 +142,11 @@ def items_of_rows(
 def check_trips(places: int) -> None:
     """Refuse rows that do not have two places each, for a question about trips."""
     if places != 2:
-        found = "one place in each row" if places == 1 else f"{places} places in each row"
+        held = "one place in each row" if places == 1 else f"{places} places in each row"
         remedy = Message("Give the columns of an origin and a destination, or name the trips with {trip}.")
         if places > 1:
             remedy = Message("Give the columns of an origin and a destination alone, with {lat} and {lon}.")
-        raise InvalidData("x", found, "trips: an origin and a destination each", remedy)
+        raise InvalidData("x", held, "trips: an origin and a destination each", remedy)
 
 
 @dataclass(frozen=True)
@@ -269,8 +269,8 @@ class FileCrowd(CrowdSource):
         if (units := self.rows.unit_sizes(self.ends)) is not None:
             return units
         sizes = self.rows.sizes // self.ends
-        found, counts = np.unique(sizes[sizes > 0], return_counts=True)
-        return found, found * counts
+        distinct, counts = np.unique(sizes[sizes > 0], return_counts=True)
+        return distinct, distinct * counts
 
     @property
     def span(self) -> tuple[int, int]:

@@ -264,6 +264,6 @@ def _unit_sizes(
         allowed = "a file with the times from which its units were counted"
         raise InvalidFile(str(path), list(times or ()), allowed, "Release it again with its column of times.")
     parts = [part_of_times(frame[name], name) for name in columns]
-    found = joined_times(parts, ", ".join(columns)).microseconds
-    each = found[rows] if len(columns) == 1 else found.reshape(len(columns), -1).T.ravel()
+    moments = joined_times(parts, ", ".join(columns)).microseconds
+    each = moments[rows] if len(columns) == 1 else moments.reshape(len(columns), -1).T.ravel()
     return stretch_sizes(each, metric.stretch, codes)

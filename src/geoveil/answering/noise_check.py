@@ -106,9 +106,9 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
         filled |= {name for name in unlisted if _has_values(batch.columns[name])}
     problems = []
     counts = (("n", account["n"], int(people.sizes.sum())), ("persons", account["persons"], len(people.sizes)))
-    for name, number, found in counts:
-        if number != found:
-            problems.append(f"it states {name} = {number}, and the file has {found}")
+    for name, number, drawn in counts:
+        if number != drawn:
+            problems.append(f"it states {name} = {number}, and the file has {drawn}")
     if filled:
         problems.append(f"the file has columns that the certificate does not list: {', '.join(sorted(filled))}")
 
@@ -162,9 +162,9 @@ def _radii(stated: Any, smallest: float, largest: float) -> list[str]:
     """Compare the stated error radius, if there is one, with that of the required noise."""
     if stated is None:
         return []
-    for end, found in zip(_ends(stated), (smallest, largest), strict=True):
-        if abs(end - found) > _MEASURED * found:
-            return [f"it states an error of {end:.6g} m, and its noise gives {found:.6g} m"]
+    for end, radius in zip(_ends(stated), (smallest, largest), strict=True):
+        if abs(end - radius) > _MEASURED * radius:
+            return [f"it states an error of {end:.6g} m, and its noise gives {radius:.6g} m"]
     return []
 
 

@@ -145,10 +145,10 @@ def priced(
         return guarantee.under_unit(account)
     target = unit_metric(stretch=account.stretch, persons=True) if crowd and account != dist_1 else account
     # Some persons of a crowd may be left out later, and a ratio computed for all persons need not hold for the others.
-    found = None if crowd else ratio(target)
-    if found is None and not own.is_at_most(target):
+    known = None if crowd else ratio(target)
+    if known is None and not own.is_at_most(target):
         raise unknown_price(question, account)
-    factor = 1.0 if found is None else found**guarantee.power
+    factor = 1.0 if known is None else known**guarantee.power
     # Ratios are computed in doubles: one part in a billion covers their rounding.
     return guarantee.under_unit(account, Decimal(factor * (1 + 1e-9)) if factor != 1 else Decimal(1))
 

@@ -93,26 +93,26 @@ def pseudonyms_of(labels: Sequence[object], pseudonyms: Pseudonyms) -> list[str]
         # Two releases at the same time would give one person two pseudonyms.
         with FileLock(key.with_name(f".{key.name}.lock"), mode=0o600):
             known = _read(key)
-            found = _drawn(names, known)
-            if new := {name: found[name] for name in names if name not in known}:
+            drawn = _drawn(names, known)
+            if new := {name: drawn[name] for name in names if name not in known}:
                 _write(key, known | new)
     except OSError as problem:
         why = f"cannot be read or written ({problem.strerror or problem})"
         raise FileUnavailable(str(key), why, "a file that can be written", "Choose another folder.") from None
-    return [found[name] for name in names]
+    return [drawn[name] for name in names]
 
 
 def _drawn(names: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
     """Return the pseudonym of each name: the known one, or a new one that nobody else has."""
     taken = set(known.values())
-    found = {}
+    drawn = {}
     for name in names:
         pseudonym = known.get(name) or _random()
         while name not in known and pseudonym in taken:
             pseudonym = _random()
         taken.add(pseudonym)
-        found[name] = pseudonym
-    return found
+        drawn[name] = pseudonym
+    return drawn
 
 
 def _random() -> str:

@@ -236,8 +236,8 @@ class RowRules:
             return np.asarray(noise.radii[which])
         most = np.ones(len(read.batch), dtype=np.int64)
         np.maximum.at(most, read.batch.rows, read.sizes)
-        found, of = np.unique(most, return_inverse=True)
-        alone = [self.query(1, UnitSizes(1)).error_of_size(int(size), 0.05) for size in found]
+        distinct, of = np.unique(most, return_inverse=True)
+        alone = [self.query(1, UnitSizes(1)).error_of_size(int(size), 0.05) for size in distinct]
         return np.array([self.plane.area.ground(error) for error in alone])[of]
 
 

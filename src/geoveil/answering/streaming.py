@@ -206,8 +206,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
 
         def parts() -> Iterator[Batch]:
             nonlocal moved
-            for found, batch, beyond in released(source):
-                second.add(found)
+            for rows, batch, beyond in released(source):
+                second.add(rows)
                 moved += beyond
                 sample.add(batch)
                 yield batch

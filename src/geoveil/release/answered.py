@@ -177,8 +177,8 @@ class Answered(Card, Provenance):
         known = self.__dict__.setdefault("_errors", {})
         if (beta, each) not in known:
             known[beta, each] = self.kind.errors(self, beta, each=each)
-        found = known[beta, each]
-        return found if self.person is None else found.copy()
+        bounds = known[beta, each]
+        return bounds if self.person is None else bounds.copy()
 
     def _bound(self, answer: Answer, beta: float, *, each: bool = False) -> float:
         """Return the error bound of an answer, on the ground if there is one."""
@@ -266,8 +266,8 @@ class Answered(Card, Provenance):
                 remedy = "Give the labels that were given to gv.Locations: they are public."
                 raise InvalidParameter("person", None, "a label for each point", remedy)
             return np.arange(self.n)
-        codes, found = pd.factorize(form.people(person))
-        if list(found) != list(self.person) or (np.bincount(codes) != sizes).any():
+        codes, labels = pd.factorize(form.people(person))
+        if list(labels) != list(self.person) or (np.bincount(codes) != sizes).any():
             allowed = "the labels that the release was made with"
             raise InvalidData("person", person, allowed, "Give what was given to gv.Locations.")
         return np.asarray(codes, dtype=np.int64)
@@ -311,11 +311,11 @@ class Answered(Card, Provenance):
         if self.person is not None and not every and not self.answers[0].same_error:
             bound = self._bound(self.answers[0], 0.05)
             return ErrorBound(bound, bound, "first person")
-        found, location = self.error(0.05), self.place_error(0.05)
+        largest, location = self.error(0.05), self.place_error(0.05)
         if self.person is not None:
-            return ErrorBound(float(found.min()), float(found.max()), "each person", location=location)
+            return ErrorBound(float(largest.min()), float(largest.max()), "each person", location=location)
         point = self.error(0.05, each=True) if self.kind.of_points and self.n > 1 else None
-        return ErrorBound(found, found, point=point, location=location)
+        return ErrorBound(largest, largest, point=point, location=location)
 
     @steady()
     def certificate(self) -> Certificate:

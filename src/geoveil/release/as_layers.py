@@ -53,10 +53,10 @@ def cells_of(
     cells = geopandas.GeoDataFrame({name: numbers.ravel()}, geometry=boxes_of(grid), crs=system)
     if system is None:
         return cells if crs is None else cells.set_crs(crs)
-    found = cells.to_crs(crs)
-    if not found.crs.is_geographic:
-        return found
-    return found.set_geometry(unwrap_longitudes(found.geometry.array), crs=found.crs)
+    shown = cells.to_crs(crs)
+    if not shown.crs.is_geographic:
+        return shown
+    return shown.set_geometry(unwrap_longitudes(shown.geometry.array), crs=shown.crs)
 
 
 def cells_layer(

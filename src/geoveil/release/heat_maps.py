@@ -115,17 +115,17 @@ def remapped(
         grid = _on_the_map(release, prior, "prior")
         likely = _weights(weights, grid.shape)
         places = grid.centers.reshape(-1, 2)
-        found = remapping.over_cells(noisy, grid, likely)
+        moved = remapping.over_cells(noisy, grid, likely)
         size = f"{likely.size} cells"
     else:
         places = _places(prior, release, dimension)
         likely = _weights(weights, (len(places),))
-        found = remapping.over_places(noisy, places, likely)
+        moved = remapping.over_places(noisy, places, likely)
         size = f"{likely.size} places"
     if to == "place":
-        found = remapping.choose(found, places, likely.ravel())
+        moved = remapping.choose(moved, places, likely.ravel())
     step = f"remapped to the {'posterior mean' if to == 'mean' else 'best place'} under {known} of {size}"
-    result = release._moved(found.mean, step, bounded=False, expected=float(np.sqrt(found.variance.mean())))
+    result = release._moved(moved.mean, step, bounded=False, expected=float(np.sqrt(moved.variance.mean())))
     return replace(result, guarantee=guarantee, processing=replace(result.processing, combined=combined))
 
 
@@ -339,9 +339,9 @@ def _merged(releases: Sequence[Release]) -> tuple[pd.Index | None, tuple[Answer,
     for persons, release in zip(labels, releases, strict=True):
         for person, answer in zip(persons, release.answers, strict=True):
             about.setdefault(person, []).append(answer)
-    keys = {person: tuple(map(id, found)) for person, found in about.items()}
-    shared = {keys[person]: found for person, found in about.items()}
-    joint = {key: _joint(found) for key, found in shared.items()}
+    keys = {person: tuple(map(id, answers)) for person, answers in about.items()}
+    shared = {keys[person]: answers for person, answers in about.items()}
+    joint = {key: _joint(answers) for key, answers in shared.items()}
     index = pd.Index(list(about), name=labels[0].name, tupleize_cols=False)
     return index, tuple(joint[key] for key in keys.values())
 

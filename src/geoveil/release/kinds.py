@@ -315,8 +315,8 @@ class LengthKind(NumberKind):
         if release.plane is None:
             return bounds
         length = np.asarray(release.value, dtype=float).reshape(np.shape(bounds))
-        found = self.length_errors(release.answers[0].query, np.asarray(bounds), release.plane.area, length)
-        return float(found) if release.person is None else bounds * 0 + found
+        errors = self.length_errors(release.answers[0].query, np.asarray(bounds), release.plane.area, length)
+        return float(errors) if release.person is None else bounds * 0 + errors
 
     def length_errors(self, query: Query, error: Floats, area: Area, length: Floats) -> Floats:
         """Return the error bounds of released lengths on the ground, given those in metres of the plane."""

@@ -103,8 +103,8 @@ class Shown(Answered):
         """
         query = self.answers[0].query
         assert isinstance(query, Points)
-        found, which = np.unique(scales, return_inverse=True)
-        errors = found / query.mechanism.scale * query.error(0.05, each=True) + query.rounding_error
+        distinct, which = np.unique(scales, return_inverse=True)
+        errors = distinct / query.mechanism.scale * query.error(0.05, each=True) + query.rounding_error
         if self.plane is not None:
             errors = np.array([self.plane.area.ground(error) for error in errors])
         radii: Floats = errors[which]

@@ -66,12 +66,12 @@ def foresee_charges(ledger: Ledger, names: Iterable[str], guarantee: Guarantee) 
     """Return what each account will pay for an answer with a guarantee."""
     from geoveil.budget import price
 
-    found = []
+    charges = []
     for name, account in ledger.accounts([*names]).items():
         known, total = guarantee.metric.of_one_person.is_at_most(account.metric), account.total
         cost = price(guarantee.under_unit(total.metric), total).budget if known else None
-        found.append(ForeseenCharge(name, total, account.remaining, cost))
-    return found
+        charges.append(ForeseenCharge(name, total, account.remaining, cost))
+    return charges
 
 
 class ChargeRecord:
@@ -102,12 +102,12 @@ class ChargeRecord:
         """The budget charged to each account; stored answers cost nothing."""
         from geoveil.privacy import exact
 
-        found: dict[str, Decimal] = {}
+        costs: dict[str, Decimal] = {}
         for charge in self._made:
             for subject, taken in charge.amounts.items():
                 amount = taken if charge.content is None else Decimal(0)
-                found[subject] = exact.add(found.get(subject, Decimal(0)), amount)
-        return found
+                costs[subject] = exact.add(costs.get(subject, Decimal(0)), amount)
+        return costs
 
     @property
     def paying(self) -> list[str]:

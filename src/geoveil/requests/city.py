@@ -88,7 +88,7 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
     >>> made_up_tracks(np.array([0.0, 20.0, 0.0]), np.array([0, 0, 1]), generator()).shape
     (3, 2)
     """
-    found = np.empty((len(whose), 2))
+    tracks = np.empty((len(whose), 2))
     starts = np.flatnonzero(np.diff(whose, prepend=-1))
     # Longer gaps between two points are shortened to this: nobody travels all the time.
     ways = np.minimum(steps, 6 * _EVERY) * _SPEED
@@ -101,8 +101,8 @@ def made_up_tracks(steps: Floats, whose: NDArray[np.int64], rng: np.random.Gener
             corners += trip
         way = np.array(corners)
         places = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(way, axis=0).T))])
-        found[first:last] = np.column_stack([np.interp(along, places, axis) for axis in way.T])
-    return found + rng.normal(scale=6.0, size=found.shape)
+        tracks[first:last] = np.column_stack([np.interp(along, places, axis) for axis in way.T])
+    return tracks + rng.normal(scale=6.0, size=tracks.shape)
 
 
 def _day(rng: np.random.Generator, length: float) -> tuple[Floats, Floats]:
@@ -118,9 +118,9 @@ def _day(rng: np.random.Generator, length: float) -> tuple[Floats, Floats]:
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(way, axis=0).T))]) / _SPEED
     seconds = np.cumsum(_EVERY * rng.uniform(0.7, 1.3, size=int(length / _EVERY)))
     seconds = seconds[seconds < min(length, along[-1])]
-    found = np.column_stack([np.interp(seconds, along, axis) for axis in way.T])
+    places = np.column_stack([np.interp(seconds, along, axis) for axis in way.T])
     # Receivers are off by some metres.
-    return seconds, found + rng.normal(scale=6.0, size=found.shape)
+    return seconds, places + rng.normal(scale=6.0, size=places.shape)
 
 
 def _stop(rng: np.random.Generator) -> Floats:

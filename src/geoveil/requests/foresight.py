@@ -143,21 +143,23 @@ class Foresight:
         rho, epsilon = rho_and_epsilon(self._guarantee)
         n = int(np.median(self.data.sizes(self.settings.person))) if self.typical is None else self.typical.points
         try:
-            found = gv.plan(question, n=n, rho=rho, epsilon=epsilon, area=area, largest=self._largest, each=each, k=k)
+            forecast = gv.plan(
+                question, n=n, rho=rho, epsilon=epsilon, area=area, largest=self._largest, each=each, k=k
+            )
         except GeoveilError:
             # Some questions have no mechanism under some metrics, and a stretch of time needs times.
             return None
-        return found.error
+        return forecast.error
 
     @cached_property
     def errors(self) -> list[tuple[str, str]]:
         """Each question, and the bound on its error with probability 95%."""
         if self.data is None:
             return []
-        found = (
+        errors = (
             (words, self._error(name, each=each, k=k, area=self.settings.area)) for words, name, each, k in _QUESTIONS
         )
-        return [(words, f"up to {metres(error)}") for words, error in found if error is not None]
+        return [(words, f"up to {metres(error)}") for words, error in errors if error is not None]
 
     @cached_property
     def smoothed(self) -> str:

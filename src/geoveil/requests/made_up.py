@@ -82,8 +82,8 @@ def make_up(data: OpenedData, settings: FileSettings, *, crowd: bool, trip: str 
     places = made_up_visits(len(steps), rng) if many else made_up_tracks(steps, np.repeat(persons, points), rng)
     if data.trips:
         places[firsts + 1] = made_up_visits(len(rows), rng)
-    found = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, points, plane))
-    return MadeUp(found, len(np.unique(persons)), int(whose.max()) + 1)
+    made_up = geopandas.GeoDataFrame(frame.reset_index(drop=True), geometry=_ground(places, points, plane))
+    return MadeUp(made_up, len(np.unique(persons)), int(whose.max()) + 1)
 
 
 def _some(whose: Index, points: Index, most: int) -> Index:
@@ -127,7 +127,7 @@ def _ground(places: Floats, points: Index, plane: Plane) -> geopandas.GeoSeries:
     """Return places of the made-up city as rows in degrees: the city is in the middle of the area, shrunk to fit."""
     factor = min(1.0, plane.area.radius / _CITY)
     degrees = plane.degrees(plane.area.middle + factor * places)
-    found, several = shapely.points(degrees[np.cumsum(points) - points]), points > 1
+    shapes, several = shapely.points(degrees[np.cumsum(points) - points]), points > 1
     rows = np.repeat(np.arange(several.sum()), points[several])
-    found[several] = shapely.linestrings(degrees[np.repeat(several, points)], indices=rows)
-    return geopandas.GeoSeries(found, crs=4326)
+    shapes[several] = shapely.linestrings(degrees[np.repeat(several, points)], indices=rows)
+    return geopandas.GeoSeries(shapes, crs=4326)

@@ -81,17 +81,17 @@ class ReleaseRecord:
         except OSError:
             return []
         content, place = self._marks(path, named)
-        found = []
+        releases = []
         for line in lines:
             try:
                 told = json.loads(line)
                 same = told["content"] == content
                 if same or (place is not None and told["path"] == place):
-                    found.append(Earlier(str(told["date"]), certified(told), same))
+                    releases.append(Earlier(str(told["date"]), certified(told), same))
             except (ValueError, KeyError, TypeError, AttributeError):
                 # A full disk may have cut a line short.
                 continue
-        return found
+        return releases
 
     def add(self, path: Path, guarantee: Guarantee, *, named: bool) -> None:
         """Record a release of a file."""

@@ -202,13 +202,13 @@ class Destination:
         system.create_dir(ready)
         digests = {}
         for number, part in enumerate(sorted(parts, key=lambda part: part.partition)):
-            found = f"{self._attempts(path)}/{part.name}"
-            if system.get_file_info(found).size != part.size:
+            source = f"{self._attempts(path)}/{part.name}"
+            if system.get_file_info(source).size != part.size:
                 allowed = "a folder that the driver and all workers share"
                 remedy = "Give the path of a shared folder, such as one on HDFS, S3 or NFS."
                 raise InvalidFile(self.address, "files that the driver does not find", allowed, remedy)
             name = f"part-{number:06d}.parquet"
-            system.move(found, f"{ready}/{name}")
+            system.move(source, f"{ready}/{name}")
             digests[name] = part.sha256
         return ready, digest_of_parts(digests)
 
@@ -233,9 +233,9 @@ class Destination:
         for info in self._files(system, path.rpartition("/")[0] or "/"):
             facts = f"{info.path}/{_CERTIFICATE}"
             if info.base_name.startswith(before) and self._is_there(system, facts):
-                found = self._read(system, facts)
-                if found is not None and found["file"]["sha256"] == sha256:
-                    return replace(self, token=info.base_name.removeprefix(before)), found
+                account = self._read(system, facts)
+                if account is not None and account["file"]["sha256"] == sha256:
+                    return replace(self, token=info.base_name.removeprefix(before)), account
         return None
 
     def publish(self, certificate: Certificate, *, again: bool = False) -> None:

@@ -71,10 +71,10 @@ def _geo(spark: SparkSession, frame: DataFrame) -> dict[str, Any] | None:
     source = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(hadoop(files[0]), configuration)
     reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(source)
     try:
-        found = reader.getFileMetaData().getKeyValueMetaData().get("geo")
+        described = reader.getFileMetaData().getKeyValueMetaData().get("geo")
     finally:
         reader.close()
-    return None if found is None else dict(json.loads(found))
+    return None if described is None else dict(json.loads(described))
 
 
 def first_rows(frame: DataFrame, rows: int) -> pa.Table:
@@ -186,8 +186,8 @@ def time_of(frame: DataFrame, name: str) -> tuple[Column, int | None]:
         remedy = f"Convert it first: df.withColumn({name!r}, F.to_timestamp({name!r}))."
         raise InvalidParameter("times", name, allowed, remedy)
     numbers = F.when(~F.isnan(column.cast("double")), column.cast("double"))
-    found: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
-    first, last = (0.0, 0.0) if found[0] is None else found
+    ends: Any = frame.agg(F.min(numbers), F.max(numbers)).head()
+    first, last = (0.0, 0.0) if ends[0] is None else ends
     stated = getattr(name, "unit", None)
     unit = 1 if stated is None else UNITS[stated]
     for each in EPOCH_UNITS[1:] if stated is None else ():

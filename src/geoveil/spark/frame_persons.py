@@ -251,8 +251,8 @@ class FramePersons(FramePoints):
         names, wanted = self.rows.asked_about, columns_of(self.rows)
         rows = self.rows.chosen(names)
         task = FirstRow(self.rows.reader(names), wanted)
-        found = rows.mapInArrow(task, rows.select(*map(column, wanted)).schema)
-        return self.asking.make(self.asking.data(first_rows(found, 1)))
+        first = rows.mapInArrow(task, rows.select(*map(column, wanted)).schema)
+        return self.asking.make(self.asking.data(first_rows(first, 1)))
 
     @cached_property
     def persons(self) -> Persons[Query]:

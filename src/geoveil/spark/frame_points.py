@@ -150,9 +150,9 @@ class FramePoints(FilePoints):
             destination.clear()
             release = replace(self.made(**self.facts(drawn, source, receipt)), signature=account.get("signature"))
         else:
-            found, account = self.certified(drawn, source, receipt)
-            assert isinstance(found, SparkRelease)
-            release = found
+            made, account = self.certified(drawn, source, receipt)
+            assert isinstance(made, SparkRelease)
+            release = made
             destination.publish(account)
         return replace(release, value=self.rows.frame.sparkSession.read.parquet(destination.address))
 
@@ -189,8 +189,8 @@ def wait_for_tasks(context: SparkContext, tag: str) -> None:
     """Wait until no task of the jobs with a tag runs, for a bounded time: one that lost may be writing still."""
     tracker = context.statusTracker()
     # Python's status tracker only knows job groups, and the caller may be using one already.
-    found: Any = context._jsc.sc().statusTracker()
-    jobs = [info for number in found.getJobIdsForTag(tag) if (info := tracker.getJobInfo(number)) is not None]
+    scala_tracker: Any = context._jsc.sc().statusTracker()
+    jobs = [info for number in scala_tracker.getJobIdsForTag(tag) if (info := tracker.getJobInfo(number)) is not None]
     stages = [stage for job in jobs for stage in job.stageIds]
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:

@@ -157,11 +157,11 @@ class FrameRows(CountedRows):
     def unit_sizes(self, each: int) -> tuple[Index, Index] | None:
         if self.counted.largest is None:
             return None
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for facts in self.counted.tasks:
             for size, count in facts.sizes.items():
-                found[size] = found.get(size, 0) + count
-        return np.array(sorted(found)), np.array([found[size] for size in sorted(found)])
+                counts[size] = counts.get(size, 0) + count
+        return np.array(sorted(counts)), np.array([counts[size] for size in sorted(counts)])
 
     def count(self, progress: Progress) -> Self:
         """Run the first job: check all rows, and count each person's points."""
@@ -242,10 +242,10 @@ class FrameRows(CountedRows):
         types = zip(COUNTED, (kind, whole, whole, T.StringType()), strict=True)
         schema = T.StructType([T.StructField(name, each) for name, each in types])
         rows = self._sorted(self.chosen(self.looked_at))
-        found = rows.mapInArrow(CountTask(self.reader(self.looked_at), label), schema)
+        counted = rows.mapInArrow(CountTask(self.reader(self.looked_at), label), schema)
         person, points, most, told = COUNTED
         # Tasks that run again give the same rows, and a shuffle takes those of one attempt.
-        added = found.groupBy(person).agg(
+        added = counted.groupBy(person).agg(
             F.sum(points).alias(points), F.max(most).alias(most), F.collect_list(told).alias(told)
         )
         table = added.toArrow().sort_by(person).combine_chunks()

@@ -231,7 +231,7 @@ class TaskRows:
         by, step = self.rules.settings.by, self.rules.settings.step
         units = _Units(self.rules.guarantee.metric.stretch) if self.sorted else None
         thinning = None if step is None else _Thinning(step)
-        found, count = Findings(), 0
+        findings, count = Findings(), 0
         if self.parts is None:
             tables = gathered(batches)
         else:
@@ -245,7 +245,7 @@ class TaskRows:
             count += len(table)
             coded: pa.DictionaryArray | None = None
             if first:
-                batch, less, _, coded = self.rules.checked(batch, found)
+                batch, less, _, coded = self.rules.checked(batch, findings)
                 facts.types = sorted({*facts.types, *batch.types})
             else:
                 batch, less = self.rules.selected(batch)
@@ -269,7 +269,7 @@ class TaskRows:
         if units is not None:
             yield from (self._rows(*each, facts) for each in units.rest())
             facts.runs = units.count
-        facts.placed = sorted(found.placed)
+        facts.placed = sorted(findings.placed)
 
     def _hashes(self, batch: Batch, coded: pa.DictionaryArray | None) -> NDArray[np.uint64]:
         """Return a hash of the person of each row."""

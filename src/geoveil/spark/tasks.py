@@ -201,6 +201,6 @@ class WriteTask:
 
     def _released(self, read: ReadRows, noise: NoiseByRow, source: Source) -> tuple[Batch, int]:
         rules = self.reader.rules
-        found, which = noise.of(read.batch)
-        batch, beyond = rules.release(read, found, which, source)
+        noises, which = noise.of(read.batch)
+        batch, beyond = rules.release(read, noises, which, source)
         return replace(batch, columns=batch.columns.select([*rules.kept, *rules.added])), beyond
