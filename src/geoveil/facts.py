@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, fields
+from operator import add
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee
 
 __all__ = [
-    *("SMOOTHED", "CrowdNoise", "ErrorBound", "Facts", "MechanismUse", "Processing", "Provenance", "Reason"),
-    *("Removed", "Unchanged"),
+    *("NONE", "SMOOTHED", "CrowdNoise", "ErrorBound", "Facts", "MechanismUse", "Processing", "Provenance", "Reason"),
+    *("Removed", "RowCounts", "Unchanged"),
 ]
 
 #: Why a column is released unchanged: it names persons, it holds times, `keep` asks for it, or the form of the data
@@ -24,27 +25,73 @@ SMOOTHED = "smoothed with the motion"
 
 
 @dataclass(frozen=True)
-class Removed:
-    """The parts of the input that are not in a release.
+class RowCounts:
+    """The numbers of rows that were removed, by reason.
 
     Parameters
     ----------
+    filtered : int
+        Rows that do not satisfy the filter.
     missing : int
-        The number of rows without a location.
+        Rows without a location.
+    outside : int
+        Rows with a point outside the area.
+    thinned : int
+        Rows too soon after another one of the same person: thinning goes by times alone.
+    untimed : int
+        Rows without a time, where times are needed.
+    """
+
+    filtered: int = 0
+    missing: int = 0
+    outside: int = 0
+    thinned: int = 0
+    untimed: int = 0
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The numbers by reason, as certificates state them."""
+        return {each.name: getattr(self, each.name) for each in fields(RowCounts)}
+
+    @property
+    def total(self) -> int:
+        """The number of all rows that were removed."""
+        return sum(self.rows.values())
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(*(map(add, self.rows.values(), other.rows.values())))
+
+    def described(self, where: str | None, columns: Iterable[Hashable] = (), persons: Iterable[str] = ()) -> Removed:
+        """Describe the rows, columns and persons of the input that are not in a release."""
+        return Removed(**self.rows, columns=tuple(columns), persons=tuple(persons), where=where)
+
+    def __str__(self) -> str:
+        reasons = {
+            "do not satisfy the filter": self.filtered,
+            "have no location": self.missing,
+            "have a point outside the area": self.outside,
+            "are too soon after another": self.thinned,
+            "have no time": self.untimed,
+        }
+        return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+
+
+#: No row was removed.
+NONE = RowCounts()
+
+
+@dataclass(frozen=True)
+class Removed(RowCounts):
+    """The parts of the input that are not in a release: rows by reason, and what is listed here.
+
+    Parameters
+    ----------
     columns : tuple
         The names of columns that were not released.
     persons : tuple of str
         Accounts of a ledger without enough budget.
-    outside : int
-        The number of rows with a point outside the area.
-    filtered : int
-        The number of rows that do not satisfy the filter.
     where : str, optional
         The filter: a condition on public columns that all rows of the release satisfy.
-    thinned : int
-        The number of rows that thinning removed, by their times alone.
-    untimed : int
-        The number of rows without a time, where times are needed.
 
     Examples
     --------
@@ -53,14 +100,9 @@ class Removed:
     ('note',)
     """
 
-    missing: int = 0
     columns: tuple[Hashable, ...] = ()
     persons: tuple[str, ...] = ()
-    outside: int = 0
-    filtered: int = 0
     where: str | None = None
-    thinned: int = 0
-    untimed: int = 0
 
 
 @dataclass(frozen=True)

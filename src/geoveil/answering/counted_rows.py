@@ -19,6 +19,7 @@ from geoveil.answering.row_rules import Findings, PointNoise, ReadRows, RowRules
 from geoveil.answering.row_sample import RowSample
 from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.errors import InvalidFile
+from geoveil.facts import NONE, RowCounts
 from geoveil.geo import Plane
 from geoveil.geo.columns import distinct
 from geoveil.geo.disclosure import check_kept
@@ -26,7 +27,6 @@ from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.fingerprints import Fingerprint, State, file_state
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
-from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.geo.seconds import PartOfTimes
 from geoveil.geo.texts import has_formulas
 from geoveil.noise import as_reals

@@ -18,6 +18,7 @@ from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.certificates import read_certificate
 from geoveil.errors import InvalidFile
+from geoveil.facts import NONE
 from geoveil.geo import Plane
 from geoveil.geo.areas import Area
 from geoveil.geo.entering import form_of
@@ -29,7 +30,6 @@ from geoveil.geo.formats.location_file import readable
 from geoveil.geo.formats.side_files import side_files
 from geoveil.geo.geometries import Index
 from geoveil.geo.row_locations import Pairs
-from geoveil.geo.row_selection import NONE
 from geoveil.geo.seconds import joined_times, part_of_times, time_column
 from geoveil.geo.texts import numbers
 from geoveil.privacy import Metric, stretch_sizes

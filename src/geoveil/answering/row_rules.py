@@ -15,14 +15,13 @@ from geoveil.answering.person_counts import labels_of
 from geoveil.answering.settings import Settings
 from geoveil.answering.timed_rows import has_times
 from geoveil.errors import InvalidFile, Message
-from geoveil.facts import Reason
+from geoveil.facts import Reason, RowCounts
 from geoveil.geo import Area, Plane
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.plain_values import is_text, shows_places
 from geoveil.geo.row_filters import RowFilter
-from geoveil.geo.row_selection import RowCounts
 from geoveil.geo.texts import has_formulas
 from geoveil.mechanisms import Additive, sample_rows
 from geoveil.noise import Reals, Source

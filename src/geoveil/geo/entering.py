@@ -10,6 +10,7 @@ import numpy as np
 from geoveil._types import CoordinateColumns, CrsLike, Labels, LocationsLike, Missing, Outside
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, Message
+from geoveil.facts import RowCounts
 from geoveil.geo.areas import AreaLike
 from geoveil.geo.columns import ROW
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
@@ -27,7 +28,7 @@ from geoveil.geo.geometries import RowName, count_missing, position
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.row_forms import FrameForm, TableForm
 from geoveil.geo.row_locations import CoordinateRows, Pairs
-from geoveil.geo.row_selection import RowCounts, Selection, no_columns
+from geoveil.geo.row_selection import Selection, no_columns
 from geoveil.geo.table_kinds import PandasTable, Table, table_of
 from geoveil.noise import as_reals
 

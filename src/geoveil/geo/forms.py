@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from geoveil._types import Columns, Labels, LocationsLike, Outside, PlaceLike, ShapeLike, Times
 from geoveil.checks import FARTHEST
 from geoveil.errors import InvalidData, InvalidParameter, Message, warn
-from geoveil.facts import Reason, Unchanged
+from geoveil.facts import NONE, Reason, RowCounts, Unchanged
 from geoveil.geo.columns import ROW
 from geoveil.geo.geometries import Index, extra_dimensions, vertices
 from geoveil.geo.plain_values import may_hold_places
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_locations import Pairs
-from geoveil.geo.row_selection import NONE, RowCounts, Selection
+from geoveil.geo.row_selection import Selection
 from geoveil.noise import Ball, Reals, as_reals
 from geoveil.typed_values import read_place
 

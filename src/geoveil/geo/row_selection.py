@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidParameter
-from geoveil.facts import Removed
+from geoveil.facts import NONE, RowCounts
 from geoveil.geo.geometries import Floats, Index, RowName, count_missing, position
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_filters import RowFilter
@@ -19,58 +19,7 @@ from geoveil.geo.row_locations import RowLocations
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["NONE", "RowCounts", "Selection", "check_column", "no_columns", "row_filter", "select_rows"]
-
-
-@dataclass(frozen=True)
-class RowCounts:
-    """The numbers of rows that were removed, by reason."""
-
-    #: Rows that do not satisfy the filter.
-    filtered: int = 0
-    #: Rows without a location.
-    missing: int = 0
-    #: Rows with a point outside the area.
-    outside: int = 0
-    #: Rows too soon after another one of the same person, where rows are thinned.
-    thinned: int = 0
-    #: Rows without a time, where times are needed.
-    untimed: int = 0
-
-    def __add__(self, other: RowCounts) -> RowCounts:
-        return RowCounts(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
-
-    @property
-    def total(self) -> int:
-        """The number of all rows that were removed."""
-        return sum(astuple(self))
-
-    def described(self, where: str | None, columns: Iterable[Hashable] = (), persons: Iterable[str] = ()) -> Removed:
-        """Describe the rows, columns and persons of the input that are not in a release."""
-        return Removed(
-            self.missing,
-            tuple(columns),
-            tuple(persons),
-            self.outside,
-            self.filtered,
-            where,
-            self.thinned,
-            self.untimed,
-        )
-
-    def __str__(self) -> str:
-        reasons = {
-            "do not satisfy the filter": self.filtered,
-            "have no location": self.missing,
-            "have a point outside the area": self.outside,
-            "are too soon after another": self.thinned,
-            "have no time": self.untimed,
-        }
-        return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-
-
-#: No row was removed.
-NONE = RowCounts()
+__all__ = ["Selection", "check_column", "no_columns", "row_filter", "select_rows"]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from geoveil.cards import Card, Rows
 from geoveil.certificates import SCHEMA, Certificate
 from geoveil.certificates.certificate import Ends, StatedMechanism
 from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
-from geoveil.facts import SMOOTHED, ErrorBound, Facts, MechanismUse, Processing, Provenance, Removed, Unchanged
+from geoveil.facts import NONE, SMOOTHED, ErrorBound, Facts, MechanismUse, Processing, Provenance, RowCounts, Unchanged
 from geoveil.geo import Area, Form, Pairs, Plane, form_of
 from geoveil.geo.forms import Floats, Index
 from geoveil.mechanisms import Mechanism
@@ -38,8 +38,6 @@ __all__ = ["Answered", "PerPerson", "provenance_of"]
 PerPerson: TypeAlias = Value
 
 _PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
-#: The reasons why rows are removed.
-_REASONS = ("filtered", "missing", "outside", "thinned", "untimed")
 #: Points without times are taken as tracks if persons have at least this many on average.
 _SEVERAL = 3
 
@@ -348,7 +346,7 @@ class Answered(Card, Provenance):
             "pseudonyms": facts.pseudonyms,
             "outside": facts.outside,
             "where": facts.removed.where,
-            "rows_removed": {reason: getattr(facts.removed, reason) for reason in _REASONS},
+            "rows_removed": facts.removed.rows,
             "crs": self._system(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,
@@ -409,14 +407,7 @@ def provenance_of(account: Certificate, area: Area) -> Provenance:
         n=account["n"],
         outside=account["outside"],
         pseudonyms=account["pseudonyms"],
-        removed=Removed(
-            int(less["missing"]),
-            outside=int(less["outside"]),
-            filtered=int(less["filtered"]),
-            where=account["where"],
-            thinned=int(less["thinned"]),
-            untimed=int(less["untimed"]),
-        ),
+        removed=RowCounts(**{name: int(less[name]) for name in NONE.rows}).described(account["where"]),
         unchanged=tuple(
             Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
             for column in account["unchanged"]

@@ -15,9 +15,9 @@ from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.row_rules import Findings
 from geoveil.answering.row_sample import RowSample
 from geoveil.errors import FileUnavailable, GeoveilError, InvalidData, InvalidFile, InvalidParameter, Message
+from geoveil.facts import NONE, RowCounts
 from geoveil.geo.disclosure import check_kept
 from geoveil.geo.geometries import Index
-from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import TIME, FrameColumns, check_times, time_of
 from geoveil.spark.parquet_parts import ParquetParts

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from geoveil.answering.person_counts import labels_of
 from geoveil.answering.row_rules import Findings, ReadRows, RowRules
 from geoveil.errors import GeoveilError, InvalidInput
+from geoveil.facts import NONE, RowCounts
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.geometries import Index
-from geoveil.geo.row_selection import NONE, RowCounts
 from geoveil.messages import PYTHON, worded
 from geoveil.privacy import stretch_sizes
 from geoveil.spark.frame_columns import TIME, FrameColumns

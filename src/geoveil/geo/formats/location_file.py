@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from geoveil._types import Missing, Outside
 from geoveil.errors import GeoveilError, InvalidFile, Text
+from geoveil.facts import RowCounts
 from geoveil.geo.columns import ROW
 from geoveil.geo.formats.location_columns import LocationColumns
 from geoveil.geo.geometries import Floats, Geometries, Index, Places, RowName, position, present, vertices
 from geoveil.geo.planes import Plane
 from geoveil.geo.recognition import SAMPLE, Recognised, recognise
 from geoveil.geo.row_filters import RowFilter
-from geoveil.geo.row_selection import RowCounts, select_rows
+from geoveil.geo.row_selection import select_rows
 from geoveil.geo.seconds import TimeColumn
 
 if TYPE_CHECKING:
