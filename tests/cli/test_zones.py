@@ -293,3 +293,50 @@ def test_a_report_is_a_page(ridden: Any, tmp_path: Path) -> None:
     assert (told.code, "page.html" in told.err) == (2, True)
     assert not (tmp_path / "centres.json").exists()
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.html").code == 0
+
+
+def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
+    """The owner sees how near attacks come to each place; straight rides point at home."""
+    done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run")
+    assert done.code == 0, done.err
+    assert "For you only: how near attacks come" in done.out
+    assert "--shorten '200m'" in done.out
+    [attempts] = json.loads(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run", "--json").out)["attacks"]
+    assert [each["shorten"] for each in attempts] == ["", "200m", "2 tracks", "5 tracks"]
+    assert attempts[0]["ends"] >= 2
+    assert attempts[0]["metres"]["lines"] < 5
+    assert attempts[1]["length"] < attempts[0]["length"]
+
+
+def test_an_attacker_may_have_a_map(ridden: Any, tmp_path: Path) -> None:
+    """With a file of roads, attacks follow these; a file of points is refused, and so is a map without a dry run."""
+    import geopandas
+    import shapely
+
+    streets = [shapely.LineString([rides.offset(*HOME, x, -900), rides.offset(*HOME, x, 900)]) for x in (-400, 0, 400)]
+    geopandas.GeoSeries(streets, crs=4326).to_file(tmp_path / "streets.gpkg")
+    asked = ["zones", "rides", *HIDDEN, "-o", "shared", "--dry-run", "--json"]
+    assert ridden(*asked, "--roads", "streets.gpkg").code == 0
+    geopandas.GeoSeries([shapely.Point(HOME)], crs=4326).to_file(tmp_path / "points.gpkg")
+    told = ridden(*asked, "--roads", "points.gpkg")
+    assert (told.code, "a map with lines" in told.err) == (3, True)
+    assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--roads", "streets.gpkg").code == 2
+
+
+def test_a_shortened_release_has_shorter_tracks(ridden: Any, tmp_path: Path) -> None:
+    """What --shorten takes off is off, and the certificate says so."""
+    lengths = []
+    for more in ([], ["--shorten", "200m"]):
+        name = f"shared{len(more)}"
+        lengths.append(json.loads(ridden("zones", "rides", *HIDDEN, "-o", name, *more, "--json").out)["length"])
+    assert lengths[0] - lengths[1] > 400
+    assert json.loads((tmp_path / "shared2.certificate.json").read_text())["rules"]["trim"] == 200
+
+
+def test_times_of_departure_are_not_released(run: Any, tmp_path: Path) -> None:
+    """A table's column of departure is the same in every row of a track, and tells when it began."""
+    (tmp_path / "walk.csv").write_text(
+        "started_at,lat,lon\n" + "".join(f"2024-03-01T08:00:00Z,47.{380 + i},8.54\n" for i in range(20))
+    )
+    assert run("zones", "walk.csv", *HIDDEN, "-o", "out.csv").code == 0
+    assert (tmp_path / "out.csv").read_text().startswith("lat,lon\n")

@@ -21,11 +21,17 @@ from geoveil.words import counted, hidden, metres
 if TYPE_CHECKING:
     from geoveil.requests.shared_tracks import CutTracks
     from geoveil.requests.zones_request import ZonesRequest
+    from geoveil.zones import Attempt, Rules
 
 __all__ = ["zones"]
 
 #: Headings of the help page.
 _HIDDEN, _RELEASED = "Places to hide", "What is released"
+#: The attacks that are shown, and their columns.
+_ATTACKS = {
+    **{"centre": "the centre", "circle": "a circle", "lines": "straight lines"},
+    **{"headings": "headings", "roads": "roads"},
+}
 
 
 @command(
@@ -67,9 +73,17 @@ _HIDDEN, _RELEASED = "Places to hide", "What is released"
 @gathered("reading", lambda **given: {name: text for name, text in given.items() if text}, READING)
 @setting("target", help="The released file, or a folder of released files.")
 @setting("sign")
-@setting("dry_run", help="Only show what would be left; nothing is charged, kept or released.")
+@setting(
+    "dry_run", help="Only show what would be left, and how near attacks come. Nothing is charged, kept or released."
+)
+@click.option(
+    "--roads",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, exists=True),
+    help="With --dry-run: a file of lines that an attacker may have as a map of roads.",
+)
 @gathered("output", output_of, ("report", "basemap", "with_truth", *PRINTING))
-def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) -> None:
+def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | None, **given: Any) -> None:
     """Share tracks as they are, except around places such as your home.
 
     FILE are recordings (.gpx, .fit, .tcx, .kml), GeoJSON, tables, or folders of them. Points inside a disc around
@@ -80,6 +94,8 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) 
     from geoveil.report import check_basemap
     from geoveil.report.zones_report import check_page
 
+    if roads is not None and not dry_run:
+        raise click.UsageError("--roads goes with --dry-run, which shows how near attacks come.")
     request = _request(source, output.drawn, **given)
     for path in output.drawn.values():
         check_page(Path(path))
@@ -95,8 +111,11 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) 
         with terminal.waiting("Cutting"):
             found, entries = (request.rehearsed(), []) if dry_run else request.zones(ledger)
             cut = request.cut(files, found)
-        certificate = None
-        if not dry_run:
+        certificate, attacked = None, []
+        if dry_run:
+            with terminal.waiting("Attacking the tracks that would be left"):
+                attacked = request.attacked(files, found, None if roads is None else Path(roads))
+        else:
             with terminal.waiting("Writing"):
                 certificate = request.write(cut, entries, overwrite=overwrite)
             terminal.state().released = request.target
@@ -104,12 +123,14 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, **given: Any) 
             for path in output.drawn.values():
                 report.save(path, overwrite=overwrite)
     if output.json:
-        told = {} if certificate is None else {"output": request.target, "certificate": certificate}
+        private = {"attacks": [[_attempt(each) for each in attempts] for attempts in attacked]}
+        told = private if certificate is None else {"output": request.target, "certificate": certificate}
         terminal.json({**told, **_numbers(cut)})
         return
     if certificate is None:
         terminal.say("Nothing was released or kept. In a release, a new place gets a disc of its own.")
         _show(request, cut, request.columns(cut), [])
+        _show_attacks(attacked)
         return
     beside = str(certificate_path(Path(request.target)))
     kept = f"{request.centres}: keep it to yourself, and keep a copy"
@@ -144,6 +165,44 @@ def _request(source: Sequence[str], drawn: Mapping[str, str], **given: Any) -> Z
         same_names=given["same_names"],
         account=account,
         key=None if given["sign"] is None else private_key(given["sign"]),
+    )
+
+
+def _attempt(attempt: Attempt) -> dict[str, object]:
+    """Return an attack for programs."""
+    near = {name: round(away) for name, away in attempt.metres.items()}
+    return {
+        "shorten": _option(attempt.rules),
+        "ends": attempt.ends,
+        "metres": near,
+        "length": round(attempt.published),
+    }
+
+
+def _option(rules: Rules) -> str:
+    """Return the value of --shorten that gives some rules; empty for none."""
+    if rules.together > 1:
+        return f"{rules.together} tracks"
+    return f"{rules.trim:g}m" if rules.trim else ""
+
+
+def _show_attacks(attacked: Sequence[Sequence[Attempt]]) -> None:
+    """Print how near attacks on the tracks come to each place, and what shortening them changes."""
+    for number, attempts in enumerate(attacked, start=1):
+        which = f" to place {number}" if len(attacked) > 1 else ""
+        rows = [
+            [
+                f"--shorten '{option}'" if (option := _option(each.rules)) else "as above",
+                *(f"{each.metres[name]:,.0f} m" if name in each.metres else "-" for name in _ATTACKS),
+                metres(each.published),
+            ]
+            for each in attempts
+            if each.published
+        ]
+        terminal.say("", terminal.bold(f"For you only: how near attacks come{which}"))
+        terminal.say(terminal.table(["", *_ATTACKS.values(), "published"], rows))
+    terminal.say(
+        "Measured on these tracks and one disc, and not promised: an attacker may have a better map, or be luckier."
     )
 
 

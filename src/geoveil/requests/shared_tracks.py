@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter, Message
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.recordings import Track, TrackFormat, length, recordings_in, released_ending, track_format
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from geoveil.report.layers import Role
     from geoveil.zones import Cut, Rules, Zone
 
-__all__ = ["CutTracks", "SharedFile", "TrackFiles", "names_of", "write_files"]
+__all__ = ["CutTracks", "SharedFile", "TrackFiles", "lines_of", "names_of", "write_files"]
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,23 @@ def _lines(name: str, lines: Sequence[Floats], role: Role) -> tuple[Layer, ...]:
         return ()
     parts = np.repeat(np.arange(len(lines)), [len(line) for line in lines])
     return (Layer(name, np.concatenate(lines), "lines", role, parts=parts),)
+
+
+def lines_of(path: Path) -> list[Floats]:
+    """Return the lines in a file, such as roads, as longitudes and latitudes."""
+    import pyproj
+    import shapely
+
+    from geoveil.geo.formats import open_locations
+
+    file = open_locations(path)
+    to_degrees = pyproj.Transformer.from_crs(file.crs, GEOGRAPHIC, always_xy=True)
+    shapes = [shape for batch in file.batches([]) for shape in shapely.get_parts(batch.geometries)]
+    lines = [shapely.get_coordinates(shape) for shape in shapes if shape.geom_type == "LineString"]
+    if not lines:
+        remedy = "Give a file of roads, or leave it out."
+        raise InvalidFile(str(path), "no lines", "a map with lines", remedy)
+    return [np.column_stack(to_degrees.transform(*line.T)) for line in lines]
 
 
 def names_of(shared: Sequence[SharedFile], *, same: bool) -> list[str]:

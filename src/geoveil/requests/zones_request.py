@@ -13,7 +13,7 @@ from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.formats import ending
 from geoveil.geo.recordings import recordings_in, released_ending
 from geoveil.requests.accounts import ChargedAccounts
-from geoveil.requests.shared_tracks import CutTracks, TrackFiles, write_files
+from geoveil.requests.shared_tracks import CutTracks, TrackFiles, lines_of, write_files
 from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from geoveil._types import Progress
     from geoveil.certificates import Certificate
     from geoveil.report.zones_report import ZonesReport
-    from geoveil.zones import Hiding, Rules, Zone
+    from geoveil.zones import Attempt, Hiding, Rules, Zone
 
 __all__ = ["ZonesRequest"]
+
+#: How much shorter tracks are compared: metres that are taken off, and tracks that must run together.
+_SHORTENED = ((0.0, 1), (200.0, 1), (0.0, 2), (0.0, 5))
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,34 @@ class ZonesRequest:
         if not found.shared:
             remedy = "Give more tracks. Nothing was written; the centres are kept for the next time."
             raise InvalidFile(str(self.paths[0]), "no point outside of the discs", "tracks that leave them", remedy)
+        return found
+
+    def attacked(self, files: TrackFiles, zones: Sequence[Zone], roads: Path | None = None) -> list[list[Attempt]]:
+        """Attack the owner's own tracks, as cut by the rules and by others that shorten them, for each place.
+
+        For the eyes of the owner alone.
+
+        Parameters
+        ----------
+        files : TrackFiles
+            The tracks.
+        zones : sequence of Zone
+            The zones of the places.
+        roads : Path, optional
+            A file of lines that an attacker may have as a map; by default they have the published tracks alone.
+        """
+        from geoveil.zones import HiddenPlace, Rules, attempts, places_of
+
+        rules = dict.fromkeys([self.rules, *(Rules(self.rules.gap, trim, least) for trim, least in _SHORTENED)])
+        lines = None if roads is None else lines_of(roads)
+        found = []
+        for place in dict.fromkeys(places_of([*self.places])):
+            zone = min(zones, key=lambda zone: place.distance(HiddenPlace(zone.lat, zone.lon)))
+            found.append(
+                attempts(
+                    zone, place, files.degrees, files.seconds, files.track_of, zones=zones, rules=rules, roads=lines
+                )
+            )
         return found
 
     def write(

@@ -24,6 +24,7 @@ from geoveil.geo.recordings.track import (
     TrackFormat,
     as_number,
     check_measured,
+    derived_words,
     iso_times,
     listed_times,
     track_of,
@@ -68,7 +69,7 @@ class GeoJSONTracks(TrackFormat):
                 raise InvalidParameter("keep", name, allowed, "Leave it out.")
         if time is None and points:
             sample = {name: [properties.get(name) for properties in points[:SAMPLE]] for name in sorted(names)}
-            found = recognise(sample).times
+            found = [name for name in recognise(sample).times if not derived_words(name)]
             time = found[0] if len(found) == 1 else None
         with path.open("rb") as file:
             sequence = path.suffix.lower() not in (".geojson", ".json") or file.read(1) == b"\x1e"

@@ -13,7 +13,7 @@ from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.recordings.geojson import moments
-from geoveil.geo.recordings.track import Track, TrackFormat, check_measured, track_of
+from geoveil.geo.recordings.track import Track, TrackFormat, check_measured, derived_words, track_of
 
 __all__ = ["TableTracks"]
 
@@ -45,7 +45,8 @@ class TableTracks(TrackFormat):
             remedy = "Save lines as GPX or GeoJSON, and give that."
             raise InvalidFile(str(path), shape, "a table with one point in each row", remedy)
         if time is None:
-            named = [str(name) for name in file.time_columns]
+            # A time of departure is that of the whole track.
+            named = [str(name) for name in file.time_columns if not derived_words(name)]
             time = named[0] if named else None
         allowed = [name for name in file.columns if name not in file.unsafe]
         for name in keep:

@@ -21,18 +21,8 @@ if TYPE_CHECKING:
     import pyproj
 
 __all__ = [
-    *(
-        "ATTRIBUTES",
-        "TrackFormat",
-        "Times",
-        "Track",
-        "as_number",
-        "check_measured",
-        "iso_times",
-        "length",
-        "listed_times",
-    ),
-    *("number_text", "point_attributes", "track_of"),
+    *("ATTRIBUTES", "Times", "Track", "TrackFormat", "as_number", "check_measured", "derived_words", "iso_times"),
+    *("length", "listed_times", "number_text", "point_attributes", "track_of"),
 ]
 
 #: Times in UTC to the microsecond; NaT where a ping has none.
@@ -205,7 +195,7 @@ def check_measured(name: str) -> None:
     if is_coordinate(name):
         remedy = "Leave it out: the coordinates of the points are released, and no others."
         raise InvalidParameter("keep", name, "something other than coordinates", remedy)
-    found = _DERIVED.intersection(words(name))
+    found = derived_words(name)
     if found:
         allowed = "something that was measured at each point by itself"
         remedy = (
@@ -213,6 +203,17 @@ def check_measured(name: str) -> None:
             "out, and work it out anew from the released points."
         )
         raise InvalidParameter("keep", name, allowed, remedy)
+
+
+def derived_words(name: str) -> set[str]:
+    """Return the words in a name that say that its values are worked out from several points.
+
+    Examples
+    --------
+    >>> derived_words("total_distance") == {"total", "distance"}, derived_words("heart_rate")
+    (True, set())
+    """
+    return {*_DERIVED.intersection(words(name))}
 
 
 @cache
