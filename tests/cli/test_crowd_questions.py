@@ -131,3 +131,19 @@ def test_points_without_a_unit_are_one_persons(run: Any, folder: Path) -> None:
     done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", *AREA)
     assert done.code == 0, done.err
     assert "All points are taken as one person's" in done.err
+
+
+def test_small_numbers_are_blank(run: Any, folder: Path) -> None:
+    """--at-least leaves smaller numbers blank in the file, the table and JSON; the file is verified."""
+    how = [str(folder / "points.csv"), "--cell", "5km", "--person", "user", "--at-least", "5", *AREA]
+    done = run("heatmap", *how, "-o", str(folder / "heat.gpkg"))
+    assert done.code == 0, done.err
+    cells = geopandas.read_file(folder / "heat.gpkg")
+    assert cells.persons.min() >= 5
+    assert 0 < cells.persons.isna().sum() == cells.noisy.isna().sum() < 64
+    assert gv.verify(folder / "heat.gpkg")
+    told = json.loads(run("heatmap", *how, "--json").out)["answer"]
+    assert {cell["persons"] is None for cell in told} == {True, False}
+    done = run("counts", str(folder / "points.csv"), "--regions", "h3:4", "--person", "user", "--at-least", "5", *AREA)
+    assert done.code == 0, done.err
+    assert "nan" not in done.out

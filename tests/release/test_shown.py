@@ -276,3 +276,20 @@ def test_errors_without_an_argument_are_those_of_95_percent() -> None:
     assert release.place_error() == release.place_error(0.05)
     mean = release_of("mean", trips(), **HOW)
     assert mean.mechanism.error() == mean.mechanism.error(0.05)
+
+
+def test_tables_of_darwin_core() -> None:
+    """Released points have the terms of Darwin Core: place, datum, uncertainty, and what was done."""
+    frame = pd.DataFrame({"species": ["lynx", "lynx", "wolf"], "lat": [47.0, 47.1, 47.2], "lon": [8.0, 8.1, 8.2]})
+    data = gv.Locations(frame, person="species", area="Switzerland", rng=np.random.default_rng(1))
+    release = data.points(hide=500)
+    table = release.darwin_core()
+    np.testing.assert_array_equal(table.decimalLatitude, release.value.lat)
+    np.testing.assert_array_equal(table.decimalLongitude, release.value.lon)
+    assert table.species.tolist() == frame.species.tolist()
+    radius = release.to_frame().radius_95
+    assert ((table.coordinateUncertaintyInMeters - radius).between(0, 1)).all()
+    assert table.dataGeneralizations.str.contains("(500 m hidden at 75%, CGP", regex=False).all()
+    assert len(data.center(rho=1e-4).darwin_core()) == 2
+    with pytest.raises(InvalidParameter, match="single points"):
+        data.hull(rho=1e-3).darwin_core()

@@ -546,7 +546,9 @@ class FlowsQuestion(CrowdQuestion[Flows]):
             while share(cell, times) > 0.95:
                 times *= 2
             remedy = f"Make the cells {metres(cell)}, and {guarantee.symbol} at least {budget * times:.2g}."
-        shown = f"{total:.6g} {self.counted(guarantee.metric)}" + (" in all slices" if slices.names else "")
+        many = self.counted(guarantee.metric)
+        shown = "one person" if total == 1 and many == "persons" else f"{total:.6g} {many}"
+        shown += " in all slices" if slices.names else ""
         raise InvalidParameter("cell", metres(given), f"large enough for flows of {shown} to be above noise", remedy)
 
     def release(self, query: Flows, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdFlows:

@@ -8,7 +8,7 @@ import numpy as np
 
 from geoveil.arithmetic import steady
 from geoveil.cards import as_html
-from geoveil.errors import GeoveilError
+from geoveil.errors import GeoveilError, InvalidParameter
 from geoveil.queries import Points
 from geoveil.release.answered import Answered
 from geoveil.release.as_file import endings, write_frame, write_release
@@ -16,12 +16,13 @@ from geoveil.release.as_layers import degrees, truth_layer
 from geoveil.release.figures import draw_map
 from geoveil.release.kinds import Frame
 from geoveil.report import Layer, Report, Scene, compose, small_map
-from geoveil.wording import paragraphs
+from geoveil.wording import guarantee_line, paragraphs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import geopandas
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from geoveil._types import CrsLike
@@ -78,6 +79,47 @@ class Shown(Answered):
         stated = release._errors_of_rows(frame) if release.processing.bounded else {}
         stated[release.guarantee.symbol] = float(release.guarantee.budget)
         return frame.assign(**{name: number for name, number in stated.items() if name not in frame})
+
+    def darwin_core(self) -> pd.DataFrame:
+        """Return released points as a table with the terms of Darwin Core, for registers of species.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The released columns under their own names, with `decimalLatitude`, `decimalLongitude`, `geodeticDatum`,
+            `coordinateUncertaintyInMeters` (the 95% error radius) and `dataGeneralizations`, which says in words what
+            was done.
+
+        Examples
+        --------
+        >>> table = gv.Locations(homes, area=bay).points(hide=200).darwin_core()
+        >>> table.columns.tolist()[:3]
+        ['decimalLatitude', 'decimalLongitude', 'geodeticDatum']
+        >>> table.dataGeneralizations[0]
+        'Random noise was added to the coordinates (200 m hidden at 75%, CGP with ρ = 1.37326e-05 per m²). A place is \
+within coordinateUncertaintyInMeters of the original one with probability 95%.'
+        """
+        import pandas as pd
+        import shapely
+
+        frame = self.to_frame(crs=4326)
+        single = hasattr(frame, "geometry") and (shapely.get_type_id(frame.geometry.array) == 0).all()
+        if not single or "radius_95" not in frame:
+            remedy = "Use to_frame() for other answers, and the release before it was smoothed."
+            raise InvalidParameter("release", self.kind.name, "single points with an error radius", remedy)
+        hides = guarantee_line(self.guarantee).replace(" (", ", ").removesuffix(")")
+        rest = pd.DataFrame(frame.drop(columns=[frame.geometry.name, "radius_95"]))
+        stated = {
+            "decimalLatitude": shapely.get_y(frame.geometry.array),
+            "decimalLongitude": shapely.get_x(frame.geometry.array),
+            "geodeticDatum": "EPSG:4326",
+            "coordinateUncertaintyInMeters": np.ceil(frame.radius_95.to_numpy(dtype=float)),
+            "dataGeneralizations": f"Random noise was added to the coordinates ({hides}). A place is within "
+            "coordinateUncertaintyInMeters of the original one with probability 95%.",
+        }
+        return pd.concat(
+            [pd.DataFrame(stated, index=rest.index), rest.drop(columns=[*stated], errors="ignore")], axis=1
+        )
 
     def _rows(self, crs: CrsLike) -> Frame:
         """Return the released points or answers as rows of a frame."""
