@@ -104,6 +104,7 @@ ANSWERED: dict[str, tuple[Callable[[], object], str]] = {
         "by name. Its arguments are lat, lon, radius.",
     ),
     "locations.heat_map": (lambda: asked().heat_map, "Use `locations.heatmap('1km', hide=200)`."),
+    "locations.inspect": (lambda: asked().inspect, "Use `locations.check()`."),
     "locations.od_matrix": (lambda: asked().od_matrix, "Use `locations.flows('2km', "),
     "locations.centre": (lambda: asked().centre, "Use `locations.center(hide=200)`."),
     "release.to_csv": (lambda: asked().mean(rho=1e-4).to_csv, "Use `release.to_file('released.csv')`."),
@@ -113,7 +114,7 @@ ANSWERED: dict[str, tuple[Callable[[], object], str]] = {
     "gv.flows('trips.csv')": (lambda: LIBRARY.flows, ".flows('2km', trip='trip', hide=200)`."),
     "gv.read('trips.csv')": (lambda: LIBRARY.read, "Use `gv.Locations('trips.csv', person="),
     "gv.anonymize(df)": (lambda: LIBRARY.anonymize, "area='San Francisco').points(hide=200)`."),
-    "gv.check('trips.csv')": (lambda: LIBRARY.check, "Run `geoveil check trips.csv` in a terminal."),
+    "gv.check('trips.csv')": (lambda: LIBRARY.check, "area='San Francisco').check()`."),
     "gv.Location": (lambda: LIBRARY.Location, "Did you mean 'Locations'?"),
 }
 

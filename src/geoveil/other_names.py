@@ -25,7 +25,6 @@ _SHARED = {"at": "p", "cell": "between", "regions": "between", "target": "to"}
 
 _POINTS = "anonymize anonymise obfuscate perturb privatize privatise blur mask geomask jitter noise release protect"
 _POINTS += " planar_laplace laplace gaussian geo_indistinguishability geoind donut"
-_CHECK = ["check", "inspect", "analyze", "analyse", "advise", "explore", "suggest"]
 #: The parameters of decorated functions, by the name under which they are called.
 _PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
 #: What answers a guess, by the methods and functions that are looked for.
@@ -40,6 +39,7 @@ _QUESTIONS = {
     "center(hide=200)": "centre centroid medoid middle",
     "radius(hide=200)": "radius_of_gyration rog spread",
     "bounds(hide=200)": "bbox bounding_box total_bounds extent envelope",
+    "check()": "inspect analyze analyse advise explore suggest advice",
     "session(rho=1e-3)": "budget account with_budget accountant",
 }
 _RELEASE = {
@@ -208,8 +208,6 @@ Use `gv.Locations('trips.csv', person='user', area='San Francisco').points(hide=
 
 def _hint(guesses: Mapping[str, str], name: str, known: Iterable[str]) -> str:
     """Return the end of an error: what answers a guess, or a name like it."""
-    if name.lower() in _CHECK:
-        return ". Run `geoveil check trips.csv` in a terminal."
     if line := _suggestion(guesses.items(), name):
         return f". Use `{line}`."
     similar = difflib.get_close_matches(name, [each for each in known if not each.startswith("_")], 1)
