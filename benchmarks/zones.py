@@ -56,7 +56,7 @@ def trips() -> list[Trip]:
 def metres(degrees: Floats, place: Floats) -> Floats:
     """Return about how far points are from a place."""
     scale = np.radians(1) * 6371000 * np.array([np.cos(np.radians(place[1])), 1])
-    return np.hypot(*((degrees - place) * scale).T)
+    return np.asarray(np.hypot(*((degrees - place) * scale).T))
 
 
 @cache

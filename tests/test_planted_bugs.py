@@ -508,7 +508,7 @@ def interpolated_cut(patch: pytest.MonkeyPatch) -> None:
     right = TableForm.kept
 
     def kept(form: TableForm, points: Any, columns: Any = ()) -> Any:
-        table = right(form, points, columns)
+        table: Any = right(form, points, columns)
         breaks = np.flatnonzero(np.diff(points) > 1)
         whole = form.own_coords()
         table.loc[breaks, ["lon", "lat"]] = (whole[points[breaks]] + whole[points[breaks] + 1]) / 2
@@ -522,7 +522,8 @@ def index_of_the_input(patch: pytest.MonkeyPatch) -> None:
     right = TableForm.kept
 
     def kept(form: TableForm, points: Any, columns: Any = ()) -> Any:
-        return right(form, points, columns).set_axis(points)
+        table: Any = right(form, points, columns)
+        return table.set_axis(points)
 
     patch.setattr(TableForm, "kept", kept)
 
@@ -540,7 +541,7 @@ def split_where_points_are_gone(patch: pytest.MonkeyPatch) -> None:
 
 def total_in_the_certificate(patch: pytest.MonkeyPatch) -> None:
     """The certificate states how many points there were."""
-    right, cut, counted = ZonesRelease.certificate, zone_hiding.cut, [0]
+    right, cut, counted = ZonesRelease.certificate, cutting.cut, [0]
 
     def counting(zones: Any, degrees: Floats, *rest: Any, **how: Any) -> Cut:
         counted[0] = len(degrees)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from geoveil.mechanisms.discs import RADIUS, STEPS, UniformDisc
 from geoveil.noise import source_of
@@ -27,7 +28,7 @@ def at(metres: Floats) -> Floats:
     )
 
 
-def trips(count: int, bend: float, seed: int = 1) -> tuple[Floats, Floats]:
+def trips(count: int, bend: float, seed: int = 1) -> tuple[Floats, NDArray[np.int64]]:
     """Return tracks from home that bend by so many degrees a kilometre, and the number of the track of each point."""
     rng = np.random.default_rng(seed)
     parts = []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.mechanisms.discs import Disc
 from geoveil.noise import source_of
+from geoveil.private_files import write_private
 from geoveil.zones import Centres, Hiding, Zone, backup_folder, places_of
 
 HIDING = Hiding.of(hide=200)
@@ -235,7 +237,7 @@ def test_a_crash_between_two_writes_loses_no_centre(tmp_path: Path, monkeypatch:
     zones(path, BLOCK)
     from geoveil.zones import centres
 
-    right = centres.write_private
+    right = write_private
 
     def crashing(file: Path, text: str) -> None:
         if file == path:
@@ -261,7 +263,16 @@ def test_places_are_read_in_every_form(tmp_path: Path) -> None:
     assert [place.lat for place in places_of(tmp_path / "places.csv")] == [47.37, 47.4]
     assert len(places_of([HOME, (1.0, 2.0), str(tmp_path / "places.csv")])) == 4
     area = frame.to_crs(2056).buffer(1)
-    for wrong in ("97,0", "47.37;8.54", (91.0, 0.0), [], 3, frame.set_crs(None, allow_override=True), area):
+    refused_ones: list[Any] = [
+        "97,0",
+        "47.37;8.54",
+        (91.0, 0.0),
+        [],
+        3,
+        frame.set_crs(None, allow_override=True),
+        area,
+    ]
+    for wrong in refused_ones:
         with pytest.raises(InvalidParameter, match="LAT,LON") as refused:
             places_of(wrong)
         assert "47.37;" not in str(refused.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, getcontext
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -83,7 +84,7 @@ def test_what_happens_inside_changes_nothing(seed: int, shorten: bool) -> None:
     parts = [walk(rng) for _ in range(3)]
     degrees, tracks = np.concatenate(parts), np.repeat([0, 1, 2], 60)
     seconds = np.cumsum(rng.exponential(100, len(degrees)))
-    how = {"trim": 150.0, "together": 2} if shorten else {}
+    how: dict[str, Any] = {"trim": 150.0, "together": 2} if shorten else {}
     first = cut([ZONE], degrees, seconds, tracks, **how)
     inside = ~kept_points([ZONE], degrees)
     # Other points inside: some are gone, and the others are elsewhere.

@@ -137,8 +137,8 @@ def test_nothing_inside_is_published(tmp_path: Path) -> None:
 def test_tracks_that_never_leave_have_nothing_to_publish(tmp_path: Path) -> None:
     """The release is the disc alone, with noise or without."""
     short = ride().iloc[190:210]
-    for how in ({}, {"noise": 1e-4}):
-        release = hidden(short, tmp_path, **how)
+    for noise in (None, 1e-4):
+        release = hidden(short, tmp_path, noise=noise)
         assert len(release.value) == len(release.pieces) == release.length == 0
         assert zones_problems({**release.certificate()}) == []
         assert "0 points" in repr(release)

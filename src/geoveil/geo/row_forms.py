@@ -248,7 +248,7 @@ class FrameForm(RowForm):
         import shapely
 
         shapes = np.asarray(self._frame.geometry.array)
-        return shapely.get_coordinates(shapes[shapely.get_type_id(shapes) == 0])
+        return np.asarray(shapely.get_coordinates(shapes[shapely.get_type_id(shapes) == 0]))
 
     def kept(self, points: Index, columns: Iterable[Hashable] = ()) -> LocationsLike:
         import geopandas

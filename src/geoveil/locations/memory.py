@@ -178,8 +178,8 @@ class MemoryRows(Rows):
     def tracks(self) -> Intake:
         settings, times = self._settings, self.form.times
         if settings.by == ROW and ROW not in self._columns:
-            remedy = "Leave it out: the points of a track belong together, and numbers of rows tell which are gone."
-            raise InvalidParameter("person", ROW, "a column of persons", remedy)
+            why = "Leave it out: the points of a track belong together, and numbers of rows tell which are gone."
+            raise InvalidParameter("person", ROW, "a column of persons", why)
         if settings.times is None and len(times) > 1:
             allowed = f"one column of times, one of {[*map(str, times)]}"
             remedy = Message("Name it with {times}. Others may tell when a track began: they are not released.")

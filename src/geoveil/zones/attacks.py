@@ -182,14 +182,14 @@ class Roads:
         apart, which = cKDTree(self.cells).query(places)
         return np.asarray(apart), np.asarray(which)
 
-    def lengths_from(self, cells: Sequence[int]) -> Floats:
+    def lengths_from(self, cells: NDArray[np.int64]) -> Floats:
         """Return the length of the shortest way from each of these cells to every cell; infinite without one."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import dijkstra
 
         middles, joined, lengths = self._graph
         graph = coo_matrix((lengths, (joined[:, 0], joined[:, 1])), shape=(len(middles), len(middles)))
-        return np.asarray(dijkstra(graph.tocsr(), directed=False, indices=[*cells]))
+        return np.asarray(dijkstra(graph.tocsr(), directed=False, indices=cells))
 
 
 def _dense(line: Floats) -> Floats:
