@@ -295,6 +295,26 @@ def test_a_session_is_charged_once_for_a_place(tmp_path: Path) -> None:
         assert str(session.spent) == "0.00015"
 
 
+def test_a_label_does_not_mix_up_places(tmp_path: Path) -> None:
+    """As many points outside of another place, or of another condition, are other points, and get other noise."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1e-1)
+    lat, lon = np.repeat([47.37, 47.45, 47.41], [50, 50, 100]), np.repeat([8.54, 8.54, 8.6], [50, 50, 100])
+    frame = pd.DataFrame({"lat": lat, "lon": lon, "mode": ["bike", "walk"] * 100})
+
+    def noisy(place: str, where: str | None = None) -> gv.ZonesRelease:
+        tracks = gv.Locations(frame, area=AREA, where=where)
+        session = tracks.session(ledger=ledger, subject="ann", label="rides")
+        return session.hide_places(place, rho=1e-4, centres=tmp_path / "centres.json", noise=1e-2)
+
+    first, other = noisy(HOME), noisy("47.45,8.54")
+    assert len(first.value) == len(other.value) == 150
+    assert (np.abs(first.value["lat"] - 47.45) < 0.003).sum() == 50
+    assert (np.abs(other.value["lat"] - 47.45) < 0.003).sum() == 0
+    assert noisy(HOME).value.equals(first.value)
+    assert not noisy(HOME, "mode = 'bike'").value.equals(noisy(HOME, "mode = 'walk'").value)
+
+
 def written(release: gv.ZonesRelease, path: Path, **changed: Any) -> Path:
     """Write a release with its certificate."""
     release.value.to_csv(path, index=False)

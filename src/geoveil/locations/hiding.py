@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,7 +20,7 @@ from geoveil.geo.columns import words
 from geoveil.geo.forms import Floats
 from geoveil.mechanisms.discs import Disc, TruncatedGaussian
 from geoveil.privacy import promise
-from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, ZonesRelease, cut, kept_points, piece_numbers
+from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, Zone, ZonesRelease, cut, kept_points, piece_numbers
 
 if TYPE_CHECKING:
     from geoveil.locations.locations import Locations
@@ -100,7 +99,7 @@ def hidden_places(
     found = cut(zones, degrees[left], times, tracks[left], gap=rules.gap, trim=rules.trim, together=rules.together)
     rows, pieces = left[found.rows], found.pieces
     shown = degrees[rows]
-    noisy = None if noise is None or not len(rows) else _with_noise(locations, data, rows, reasons, noise)
+    noisy = None if noise is None or not len(rows) else _with_noise(locations, zones, data, rows, reasons, noise)
     if noisy is not None:
         # Pieces follow from what is published, which is no longer where the points are.
         shown = form.plane.degrees(noisy.placed_coords)
@@ -149,10 +148,20 @@ def _track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _with_noise(
-    locations: Locations, data: Intake, rows: NDArray[np.int64], reasons: Mapping[Hashable, Reason], noise: Rho
+    locations: Locations,
+    zones: Sequence[Zone],
+    data: Intake,
+    rows: NDArray[np.int64],
+    reasons: Mapping[Hashable, Reason],
+    noise: Rho,
 ) -> Release:
     """Release the points outside with noise."""
-    rest = copy.copy(locations)
-    rest._rows = locations._rows.some(data, rows, [*reasons])
+    public = {
+        "zones": sorted(zone.id for zone in zones),
+        "where": data.form.condition,
+        "outside": data.form.outside,
+        "thin": locations._rows.step,
+    }
+    rest = locations._of_rows(locations._rows.some(data, rows, [*reasons]), public)
     named = [str(name) for name, reason in reasons.items() if reason == "named"]
     return rest.points(rho=noise, keep=named or None)

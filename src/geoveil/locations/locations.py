@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -1034,6 +1035,12 @@ class Locations(Card):
     def _charging(self) -> ChargedCentres | None:
         """Return who is charged for the centres of zones: nobody, outside of a session."""
         return None
+
+    def _of_rows(self, rows: Rows, public: Mapping[str, object]) -> Self:
+        """Return these locations with some of their rows, and the public facts that say which."""
+        some = copy.copy(self)
+        some._rows = rows
+        return some
 
     def check(self, *, hide: Hide = None, rho: Rho = None, epsilon: Epsilon = None) -> Advice:
         """Say what the data can be used for, from its public numbers alone. Nothing is released or charged.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import Any, Self
 
 from geoveil._types import Epsilon, Hide, Labels, Rho, Short
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
+from geoveil.answering.rows import Rows
 from geoveil.budget import Charges, Ledger, SessionLimit, price, price_of
 from geoveil.cards import Rows as CardRows
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
@@ -103,6 +105,13 @@ Nothing was charged or released. Give a smaller budget.
 
     def _charging(self) -> ChargedCentres:
         return ChargedCentres(self._accounts)
+
+    def _of_rows(self, rows: Rows, public: Mapping[str, object]) -> Self:
+        some = super()._of_rows(rows, public)
+        if self._label is not None:
+            # The label names all rows: others would get the answer that was stored for these.
+            some._label = json.dumps([self._label, public], sort_keys=True, default=str)
+        return some
 
     @cached_property
     def total(self) -> Guarantee:
