@@ -21,7 +21,7 @@ Kind: TypeAlias = type[str] | type[float] | type[bool] | tuple[str, ...] | Typed
 #: Levels of privacy: the distance in metres of two locations between which a guess is right at most 75% of the time.
 LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
 #: What data is released for.
-PURPOSES = ("flows", "map", "counts", "tracks", "points", "answers")
+PURPOSES = ("flows", "map", "counts", "home", "tracks", "points", "answers")
 #: How people move, for smoothing.
 MOTIONS = ("walking", "cycling", "car", "taxi")
 

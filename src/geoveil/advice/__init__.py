@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from geoveil.advice.advice import Advice, Use, advise
-from geoveil.advice.purposes import PURPOSES, Outlook, Purpose
+from geoveil.advice.purposes import PURPOSES, Outlook, Purpose, smoothed_hopeless
 
-__all__ = ["PURPOSES", "Advice", "Outlook", "Purpose", "Use", "advise"]
+__all__ = ["PURPOSES", "Advice", "Outlook", "Purpose", "Use", "advise", "smoothed_hopeless"]

@@ -102,6 +102,9 @@ class Advice(Card):
     def code(self, use: Use) -> str:
         """Return the Python code of a release, which begins with `gv.Locations` where its settings must change."""
         best, guarantee = use.best, self.guarantee
+        if use.purpose.name == "home":
+            away = round(guarantee.hidden(chance=0.75))
+            return f'locations.hide_places(home, hide={away}, centres="centres.json")'
         budget, away = f"{guarantee.symbol}={exact.rounded_up(guarantee.budget)}", guarantee.hidden(chance=0.75)
         if isinstance(guarantee, CGP) and math.isclose(away, round(away), rel_tol=1e-6):
             budget = f"hide={round(away)}"

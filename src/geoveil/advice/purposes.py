@@ -17,14 +17,14 @@ from geoveil.answering.intake import in_the_plane
 from geoveil.answering.public_rows import PublicRows
 from geoveil.planning import plan
 from geoveil.postprocess.flow_cells import advise_flows, round_length
-from geoveil.postprocess.motion import CAR
+from geoveil.postprocess.motion import CAR, Motion
 from geoveil.postprocess.region_totals import count_blurs
 from geoveil.postprocess.smoothing import expected_error
 from geoveil.privacy import CGP, GP, Guarantee, dist_inf, protected_metric
 from geoveil.wording import protected
 from geoveil.words import counted, metres
 
-__all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict"]
+__all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict", "smoothed_hopeless"]
 
 Verdict: TypeAlias = Literal["good", "fair", "hopeless"]
 _ORDER: tuple[Verdict, ...] = ("good", "fair", "hopeless")
@@ -44,11 +44,13 @@ _HEXAGONS = {
     **{4: 1770.3e6, 3: 12_393e6, 2: 86_802e6},
 }
 #: The smallest number of districts, and the largest of hexagons in the square around the area.
-_FEW_DISTRICTS, _MOST_HEXAGONS = 10, 10_000
+_FEW_DISTRICTS, _MOST_HEXAGONS = 4, 10_000
 #: A count is good, or not hopeless, if it is off by at most this share of the persons of an average district.
 _GOOD_COUNT, _FAIR_COUNT = 0.2, 1.0
 #: The same for flows.
 _MANY_PLACES, _FEW_PLACES = 6, 3
+#: Tracks are worth while outside of a disc if most of them are within this many times the hidden distance.
+_LEAVES = 5
 #: The smallest number of points of a track, and of thinned points; and the largest share of points that thinning may
 #: keep, to be worth while.
 _FEW_POINTS, _THINNED = 12, 0.8
@@ -135,6 +137,26 @@ def _planned(
     return plan(question, n=n, largest=largest, rho=rho, epsilon=epsilon, each=each, area=area).error
 
 
+class HomePurpose(Purpose):
+    """Tracks of one person, as they are but for the surroundings of a place that is hidden."""
+
+    name, wish, question = "home", "share tracks, but hide where I live", "zones"
+
+    def suits(self, rows: PublicRows) -> bool:
+        return rows.timed and rows.ends == 1 and not rows.named
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+        told = (
+            "points are released exactly, but for those in a disc around your home, whose middle is drawn at random; "
+            "nothing else is hidden"
+        )
+        if not isinstance(guarantee, CGP):
+            return Outlook(0.0, "m", "", "discs need the noise of concentrated geo-privacy", "hopeless")
+        if rows.reach is not None and rows.reach < _LEAVES * _hidden(guarantee):
+            return Outlook(0.0, "m", "", "the tracks hardly leave the disc around their start", "hopeless")
+        return Outlook(0.0, "m", "exact", told, "good")
+
+
 class TrackPurpose(Purpose):
     """Tracks with times, of one person or of many."""
 
@@ -158,12 +180,19 @@ class TrackPurpose(Purpose):
             whole = f"{_kept(thin)}protecting {_protecting(protect, rows)}"
             told = f"points are off by up to {metres(radius)}, {whole}"
             yield Outlook(radius, "m", metres(radius, 2), told, _judged(radius, rows, guarantee), data)
-            if isinstance(guarantee, CGP):
-                sigma = radius / _RADIUS
-                error = expected_error(found.seconds, sigma, CAR)
+            if isinstance(guarantee, CGP) and not rows.untimed:
+                error = expected_error(found.seconds, radius / _RADIUS, CAR)
                 verdict = _judged(_MEAN_SQUARE * error, rows, guarantee)
                 told = f"after smoothing points are typically off by {metres(error)}, {whole}"
                 yield Outlook(error, "m", metres(error, 2), told, verdict, data, {"motion": "car"})
+
+
+def smoothed_hopeless(rows: PublicRows, guarantee: Guarantee, motion: Motion) -> bool:
+    """Return whether tracks are useless even after smoothing, given the motion that is assumed."""
+    found = rows.typical(guarantee.metric, None)
+    radius = _radius(rows, guarantee, found.points, found.largest)
+    error = _MEAN_SQUARE * expected_error(found.seconds, radius / _RADIUS, motion)
+    return is_hopeless(error, _radius(rows, guarantee, 1, 1), rows.plane.area)
 
 
 class PointPurpose(Purpose):
@@ -266,7 +295,7 @@ class CountPurpose(Purpose):
             question = {"regions": f"h3:{resolution}"}
             found.append(Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict, {}, question))
         if not found:
-            return Outlook(total, "persons", "", "the area is too small or too large for districts", "hopeless")
+            return Outlook(total, "persons", "", "no districts suit the area", "hopeless")
         return min(found, key=lambda each: _ORDER.index(each.verdict))
 
 
@@ -297,6 +326,7 @@ PURPOSES: tuple[Purpose, ...] = (
     FlowPurpose(),
     MapPurpose(),
     CountPurpose(),
+    HomePurpose(),
     TrackPurpose(),
     PointPurpose(),
     AnswerPurpose(),

@@ -79,6 +79,8 @@ class PublicRows:
     reach : float, optional
         The radius in metres that holds 80% of the points, around their middle. It looks at the data, and changes
         verdicts for their owner alone: never a setting.
+    start : (float, float), optional
+        The latitude and longitude of the first point: likely to be where its owner lives, and for them alone.
     """
 
     facts: PointFacts
@@ -91,6 +93,7 @@ class PublicRows:
     by_row: bool = False
     untimed: bool = False
     reach: float | None = None
+    start: tuple[float, float] | None = None
     _thinned: dict[str, PointFacts] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -152,6 +153,8 @@ class ShownCheck:
         best, purpose = use.best, use.purpose
         if not use.useful or (purpose.name == "counts" and find_spec("h3") is None):
             return None
+        if purpose.name == "home":
+            return self._zones()
         person = self.file.completed.person
         labelled = person not in (None, ROW) and purpose.question not in CROWD
         settings = replace(self.file.completed, pseudonyms=labelled, **best.data)  # type: ignore[arg-type]
@@ -166,6 +169,15 @@ class ShownCheck:
         )
         report = ["--report", f"{purpose.name}.html"] if purpose.question in CROWD else []
         return " ".join([request.command(), *self.options, *report])
+
+    def _zones(self) -> str | None:
+        """Return the command that hides the place where the first track begins."""
+        rows, reading = self.file.rows, self.file.settings.reading
+        if rows is None or rows.start is None or reading:
+            return None
+        place = "--at={:.5f},{:.5f}".format(*rows.start)
+        words = ["geoveil zones", shlex.quote(self.source), place, *self.budget.option]
+        return " ".join([*words, "--centres centres.json -o", self._target("home")])
 
     def _target(self, purpose: str) -> str:
         """Return a name for the released file that no file has, in the format of the source if that can be written."""
@@ -214,8 +226,10 @@ class ShownCheck:
             # A backslash continues a command in the shells of Linux and macOS alone.
             for part in [f"  {line}"] if os.name == "nt" else broken(line, terminal.console().width, prompt=" "):
                 click.echo(part)
-        elif use.useful:
+        elif use.purpose.name == "counts" and use.useful:
             terminal.answer("  It needs a file of your districts (--regions), or the library h3 for hexagons.")
+        if line is not None and use.purpose.name == "home":
+            terminal.answer("  --at is where the first track begins: write your home there. Keep centres.json.")
         terminal.answer("")
 
     def _remarks(self) -> list[str]:

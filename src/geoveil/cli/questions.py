@@ -251,7 +251,7 @@ class FileQuestion:
         """Tell of earlier releases and of concerns about this one; someone at a terminal is asked about grave ones."""
         _tell_earlier(request)
         for concern in concerns:
-            # A release that is refused says why.
+            # A release that is refused says why; smoothed tracks are better than these.
             if request.accepted or not concern.hopeless:
                 terminal.note(concern.worded(OPTIONS))
         if any(concern.grave for concern in concerns) and not self.yes and terminal.interactive():

@@ -219,6 +219,8 @@ class CheckedFile:
         frame : GeoDataFrame, optional
             The rows that have a location, if they were read before.
         """
+        import shapely
+
         file = self.settings.open(self.path)
         try:
             frame = self.settings.of_true_rows.locations(self.path).frame() if frame is None else frame
@@ -246,11 +248,13 @@ class CheckedFile:
         for name in sorted(rows.counted.found.formulas):
             what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
             yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
+        degrees = to_degrees(shapely.get_coordinates(frame.geometry.array), file.crs)
         self.rows = PublicRows.of(
             rows,
             trip=recognised_trips(file, frame),
             untimed=bool(rows.counted.removed.untimed) and self.completed.missing != "drop",
-            reach=_reach(frame, file.crs),
+            reach=_reach(degrees),
+            start=(float(degrees[0, 1]), float(degrees[0, 0])),
         )
 
     def _rehearse(self, file: LocationFile) -> CountedRows:
@@ -284,11 +288,8 @@ class CheckedFile:
         return None if self.rows is None else advise(self.rows, guarantee)
 
 
-def _reach(frame: geopandas.GeoDataFrame, crs: pyproj.CRS) -> float:
+def _reach(degrees: Floats) -> float:
     """Return the radius in metres that holds 80% of the points: for their owner alone."""
-    import shapely
-
-    degrees = to_degrees(shapely.get_coordinates(frame.geometry.array), crs)
     lon, lat = np.median(degrees, axis=0)
     return float(np.quantile(ground_distances(float(lat), float(lon), *degrees[:, ::-1].T), 0.8))
 

@@ -348,8 +348,20 @@ class FileRequest:
         if confirm is not None:
             confirm(concerns)
         hopeless = [] if self.accepted else [concern for concern in concerns if concern.hopeless]
-        if hopeless:
+        if hopeless and not self._smoothing_helps():
             raise GeoveilError(hopeless[0], Message("{yes} releases it nevertheless."))
+
+    def _smoothing_helps(self) -> bool:
+        """Return whether the tracks will be smoothed, after which their error is not hopeless."""
+        if self.options.motion is None:
+            return False
+        from geoveil.advice import smoothed_hopeless
+        from geoveil.answering.public_rows import PublicRows
+        from geoveil.postprocess import motion
+
+        settings = replace(self.settings, times=one_or_several(self.times))
+        rows = PublicRows.of(settings.rehearse(self.file, self.guarantee, timed=True, released=False))
+        return not smoothed_hopeless(rows, self.guarantee, getattr(motion, self.options.motion.upper()))
 
     def _points(self, locations: Locations, target: Path, overwrite: bool) -> Release:
         """Write every point; of smoothed tracks, only the smoothed ones."""
