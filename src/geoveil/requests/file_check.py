@@ -319,8 +319,10 @@ def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSett
                 "Which rows were outside is not hidden.",
             )
     yield from _places(file, frame, plane, settings)
-    yield from _people(file, frame, settings.person, plane)
-    yield from _columns(file, frame, settings.person, plane)
+    people = [*_people(file, frame, settings.person, plane)]
+    yield from people
+    guessed = next((name for finding in people if (name := finding.settings.get("person")) is not None), None)
+    yield from _columns(file, frame, settings.person, plane, guessed)
 
 
 def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: str | None) -> tuple[Plane | None, Finding]:
@@ -496,7 +498,7 @@ def _guessed(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | N
 
 
 def _columns(
-    file: LocationFile, frame: geopandas.GeoDataFrame, person: str | None, plane: Plane | None
+    file: LocationFile, frame: geopandas.GeoDataFrame, person: str | None, plane: Plane | None, guessed: str | None
 ) -> Iterator[Finding]:
     """Find the columns that are released unchanged, and those that would reveal locations if they were."""
     import shapely
@@ -504,7 +506,7 @@ def _columns(
     geometry = frame.geometry
     names = [name for name in frame if name != geometry.name]
     unsafe = {*file.unsafe, *(name for name in names if may_hold_places(frame[name].array))}
-    names = [name for name in names if name not in unsafe]
+    names = [name for name in names if name not in unsafe and name != guessed]
     always = [*([person] if person is not None else []), *file.time_columns, *file.structure]
     released = [name for name in dict.fromkeys(always) if name in names]
     rows = sampled(len(frame))

@@ -29,8 +29,8 @@ _NEVER = frozenset(
 _TRIPS = frozenset(("trip", "tripid", "traj", "trajectory", "trajectoryid"))
 #: A column that names persons has at most this share of distinct values,
 _REPEATED = 0.9
-#: and explains at most this share of where its points are: if its name says that it names persons, and if not.
-_FOLLOWS, _PERHAPS_FOLLOWS = 0.9, 0.5
+#: and explains at most this share of where its points are, unless its name says that it names persons.
+_FOLLOWS = 0.5
 
 
 def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None = None) -> str | None:
@@ -71,9 +71,10 @@ def _may_name(frame: geopandas.GeoDataFrame, name: str, plane: Plane | None) -> 
     rows = sampled(len(frame))
     values = labels.iloc[rows]
     places = shapely.get_coordinates(shapely.centroid(frame.geometry.array[rows]))
+    if own_suspicions(name, values, plane):
+        return False
     # Where people live tells them apart, so their points follow a column that names them.
-    follows = _FOLLOWS if names_persons(name) else _PERHAPS_FOLLOWS
-    return not own_suspicions(name, values, plane) and followed_share(values, places) < follows
+    return names_persons(name) or followed_share(values, places) < _FOLLOWS
 
 
 def recognised_trips(file: LocationFile, frame: geopandas.GeoDataFrame) -> str | None:

@@ -23,7 +23,7 @@ from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.project import Project
 from geoveil.typed_values import read_area
-from geoveil.words import counted, metres
+from geoveil.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.requests.file_check import Finding
@@ -171,6 +171,8 @@ def _data(project: Project) -> dict[str, object]:
         "map": view,
         "reading_fields": _READING,
         "findings": findings,
+        "levels": [hidden(away) for away in LEVELS.values()],
+        "advice": None if checking.result is None else checking.result.advice,
         "checking": checking.running,
         "check_problem": None if checking.problem is None else project.told(checking.problem),
         "sizes": data.sizes(project.choices.by),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError, InvalidFile
 from geoveil.noise import random_bytes
+from geoveil.settings import LEVELS
 from geoveil.studio.choices import NO_FILE, NO_LABELS, NO_PERSONS, Choices, StudioRequest, request_of
 from geoveil.studio.jobs import Job
 from geoveil.studio.later_modules import prepare
@@ -23,6 +24,7 @@ from geoveil.studio.received_files import Parcel, regular_size, typed_path
 from geoveil.studio.shared_tracks import TracksPage
 
 if TYPE_CHECKING:
+    from geoveil.advice import Advice
     from geoveil.certificates import SigningKey
     from geoveil.report import Layer
     from geoveil.requests.file_check import Finding, TypicalPerson
@@ -38,13 +40,17 @@ _PARCELS = 8
 #: The largest file of a private key, in bytes.
 _LARGEST_KEY = 65_536
 
+#: The hidden distance in metres for which the first step judges purposes; step 3 chooses another.
+_HIDDEN = LEVELS["low"]
+
 
 @dataclass
 class Checked:
-    """The findings about the file under the present decisions, and its typical person."""
+    """The findings about the file under the present decisions, its typical person, and what it can be used for."""
 
     findings: list[Finding] = field(default_factory=list)
     typical: TypicalPerson | None = None
+    advice: Advice | None = None
 
 
 class Project:
@@ -193,7 +199,8 @@ class Project:
                 checked = CheckedFile(data.path, settings, CGP(rho=1))
 
                 def work(_: Progress) -> Checked:
-                    return Checked([*checked.findings(data.frame)], checked.typical)
+                    found = [*checked.findings(data.frame)]
+                    return Checked(found, checked.typical, checked.advice(CGP.hiding(distance=_HIDDEN, chance=0.75)))
 
                 self.checking = Job(f"Checking {data.name}", work)
             return self.checking
