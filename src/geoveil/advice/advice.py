@@ -103,8 +103,7 @@ class Advice(Card):
         """Return the Python code of a release, which begins with `gv.Locations` where its settings must change."""
         best, guarantee = use.best, self.guarantee
         if use.purpose.name == "home":
-            away = round(guarantee.hidden(chance=0.75))
-            return f'locations.hide_places(home, hide={away}, centres="centres.json")'
+            return f'locations.hide_places(home, hide={guarantee.hidden(chance=0.75):.0f}, centres="centres.json")'
         budget, away = f"{guarantee.symbol}={exact.rounded_up(guarantee.budget)}", guarantee.hidden(chance=0.75)
         if isinstance(guarantee, CGP) and math.isclose(away, round(away), rel_tol=1e-6):
             budget = f"hide={round(away)}"

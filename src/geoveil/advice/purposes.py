@@ -179,12 +179,14 @@ class TrackPurpose(Purpose):
             data = _stated(protect=protect, thin=thin, missing="drop" if rows.untimed else None)
             whole = f"{_kept(thin)}protecting {_protecting(protect, rows)}"
             told = f"points are off by up to {metres(radius)}, {whole}"
-            yield Outlook(radius, "m", metres(radius, 2), told, _judged(radius, rows, guarantee), data)
-            if isinstance(guarantee, CGP) and not rows.untimed:
+            plain = Outlook(radius, "m", metres(radius, 2), told, _judged(radius, rows, guarantee), data)
+            # Smoothing costs nothing, and is left out where it is not needed.
+            if isinstance(guarantee, CGP) and not rows.untimed and plain.verdict != "good":
                 error = expected_error(found.seconds, radius / _RADIUS, CAR)
                 verdict = _judged(_MEAN_SQUARE * error, rows, guarantee)
                 told = f"after smoothing points are typically off by {metres(error)}, {whole}"
                 yield Outlook(error, "m", metres(error, 2), told, verdict, data, {"motion": "car"})
+            yield plain
 
 
 def smoothed_hopeless(rows: PublicRows, guarantee: Guarantee, motion: Motion) -> bool:
