@@ -291,9 +291,8 @@ class CountPurpose(Purpose):
             share = error / (total / districts)
             verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
             size = f"{area / 1e6:.2g} km²"
-            told = (
-                f"the count of a district of {size} is typically off by {error:.2g} of {total / districts:.2g} persons"
-            )
+            mean = f"{float(f'{total / districts:.2g}'):,.10g}"
+            told = f"the count of a district of {size} is typically off by {error:.2g} of {mean} persons"
             question = {"regions": f"h3:{resolution}"}
             found.append(Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict, {}, question))
         if not found:
