@@ -153,7 +153,7 @@ def test_a_frame_and_its_file_get_the_same_advice(tmp_path: object) -> None:
 
 
 def test_hopeless_is_what_the_documentation_says() -> None:
-    """A quarter of the radius; or 2 km and four times the error of a single point."""
+    """A quarter of the radius; or 2 km and five times the error of a single point."""
     area = gv.local(lat=47.38, lon=8.54, radius=20_000)
     assert is_hopeless(5001, 5000, area)
     assert not is_hopeless(4999, 4999, area)

@@ -19,7 +19,7 @@ __all__ = ["Concern", "concerns_of", "concerns_of_rows", "half_of_points", "is_h
 #: An error of points is hopeless if it exceeds the area's radius divided by this,
 _LOST = 4
 #: or this many metres and this many times the error of a person with a single point.
-_USELESS, _SHARED = 2_000, 4
+_USELESS, _SHARED = 2_000, 5
 #: The owner is told if the noise is at least this many times that of a person with one point,
 _TIMES = 10
 #: and, in a file with a column of persons, at least this many metres: less noise leaves the streets recognisable.
