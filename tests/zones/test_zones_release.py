@@ -60,6 +60,48 @@ def check_two_worlds(folder: Path) -> None:
     assert told[0] == told[1]
 
 
+#: What the first point, which is near home, says of itself; the others are as usual.
+REMOVED: dict[str, tuple[str, object, object]] = {
+    "a text for a time": ("time", "at home", "2026-05-01T07:59:00Z"),
+    "a day that tells the order of dates": ("time", "25/04/2026 08:00", "05/04/2026 08:00"),
+    "a number that is no time since 1970": ("time", 5, 1_777_881_500),
+    "a missing pulse": ("pulse", np.nan, 100),
+    "a text for a pulse": ("pulse", "none", 100),
+    "half a pulse": ("pulse", 100.5, 100),
+    "a missing tag": ("tag", None, "home"),
+    "a number for a tag": ("tag", 3, "home"),
+}
+USUAL: dict[type, Any] = {str: lambda at: f"2026-05-01T08:{at:02d}:00Z", int: lambda at: 1_777_881_500 + at}
+
+
+@pytest.mark.parametrize("form", ["frame", "geometries", "csv"])
+@pytest.mark.parametrize("case", [*REMOVED])
+def test_removed_values_do_not_decide_how_others_are_read(case: str, form: str, tmp_path: Path) -> None:
+    """Times, units and types are told from what is published: a removed value changes none of them."""
+    column, *firsts = REMOVED[case]
+    told = []
+    for first in firsts:
+        usual = [f"{5 + at:02d}/04/2026 08:00" for at in range(1, 10)]
+        if "day" not in case:
+            usual = [USUAL[type(firsts[1]) if column == "time" else str](at) for at in range(1, 10)]
+        columns = {"time": [usual[0], *usual], "pulse": [100, *(100 + np.arange(9) * 7 % 5).tolist()]}
+        columns |= {"tag": ["out"] * 10, "lat": [47.37, *(47.39 + np.arange(9) * 1e-4)], "lon": [8.54] * 10}
+        columns[column][0] = first
+        frame: Any = pd.DataFrame(columns, dtype=object if form == "csv" else None)
+        source: Any = frame
+        if form == "geometries":
+            points = geopandas.points_from_xy(frame.lon, frame.lat)
+            source = geopandas.GeoDataFrame(frame.drop(columns=["lat", "lon"]), geometry=points, crs=4326)
+        if form == "csv":
+            source = tmp_path / "ride.csv"
+            frame.to_csv(source, index=False)
+        world = hidden(source, tmp_path, keep=["pulse", "tag"])
+        account = {**world.certificate(), "id": ""}
+        told.append((world.value.to_csv(), world.value.dtypes.to_dict(), world.pieces.tolist(), account))
+    assert len(world.value) == 9
+    assert told[0] == told[1]
+
+
 def test_published_rows_are_those_of_the_input(tmp_path: Path) -> None:
     """Nothing is interpolated or rounded."""
     check_rows_are_those_of_the_input(tmp_path)

@@ -32,6 +32,7 @@ __all__ = [
     "is_plain",
     "is_text",
     "may_hold_places",
+    "retyped",
     "shows_places",
     "without_views",
 ]
@@ -154,6 +155,33 @@ def copied(values: PandasArray) -> PandasArray:
         plain = dtype.numpy_dtype
         return type(values)(values.to_numpy(plain, na_value=plain.type(0)), np.array(values.isna()))
     return values.copy()
+
+
+def retyped(values: PandasArray) -> PandasArray:
+    """Copy a column of some rows to an array of the type that these values have by themselves.
+
+    Values of other rows may have made decimals of whole numbers, or objects of numbers.
+
+    Examples
+    --------
+    >>> retyped(pd.Series([np.nan, 120, 121])[1:]).tolist(), retyped(pd.Series(["x", 120])[1:]).dtype
+    ([120, 121], dtype('int64'))
+    """
+    import pandas as pd
+
+    values = copied(values)
+    if not isinstance(values.dtype, np.dtype) or values.dtype.kind not in "Ofiu":
+        return values
+    if not len(values):
+        return np.empty(0, dtype=object)
+    if values.dtype.kind == "O":
+        # The type of texts is a matter of pandas, with missing ones among them or not.
+        values = pd.Series(list(values)).array
+        return retyped(values.to_numpy()) if values.dtype.kind in "fiu" else values
+    whole = np.abs(np.asarray(values, dtype=float)) < 2**53
+    if values.dtype.kind == "f":
+        whole &= np.equal(np.floor(values), values)
+    return np.asarray(values, dtype=np.int64) if whole.all() else np.asarray(values)
 
 
 def copied_arrow(values: pa.Array | pa.ChunkedArray) -> pa.Array:

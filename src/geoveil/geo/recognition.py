@@ -19,7 +19,7 @@ from geoveil.geo.seconds import EPOCH, EPOCH_UNITS
 
 __all__ = [
     *("MISSING", "SAMPLE", "WKT", "Encoding", "Pair", "Recognised", "are_times", "degrees_of", "encoding_of"),
-    *("is_missing", "is_number", "names_persons", "recognise", "unit_of"),
+    *("is_missing", "is_number", "may_be_times", "names_persons", "recognise", "unit_of"),
 ]
 
 #: Number of first rows that are looked at.
@@ -543,6 +543,17 @@ def are_times(name: object, kind: object, values: Sequence[object]) -> bool | No
     if _have_type(kind, values) or (values and all(_is_text_of_time(said, perhaps, value) for value in values)):
         return True if perhaps else None
     return None if by_name else False
+
+
+def may_be_times(name: object) -> bool:
+    """Return whether a column with this name may hold times; its values tell whether it does.
+
+    Examples
+    --------
+    >>> may_be_times("recorded_at"), may_be_times("pulse")
+    (True, False)
+    """
+    return are_times(name, None, ["2026-05-01T08:30:00Z"]) is True
 
 
 def _have_type(kind: object, values: Sequence[object]) -> bool:

@@ -17,7 +17,7 @@ from geoveil.geo.columns import ROW, choose, reasons_of
 from geoveil.geo.disclosure import check_kept, row_places, sampled, unchanged_columns
 from geoveil.geo.forms import Floats, Form, check_any, labels_of, warn_of_heights
 from geoveil.geo.geometries import Index, RowName, position
-from geoveil.geo.plain_values import copied, copied_index, may_hold_places
+from geoveil.geo.plain_values import copied, copied_index, may_hold_places, retyped
 from geoveil.geo.planes import Plane
 from geoveil.geo.row_locations import CoordinateRows, GeometryRows, RowLocations
 from geoveil.geo.row_selection import check_column, row_filter, select_rows
@@ -261,7 +261,7 @@ class FrameForm(RowForm):
             return series
         frame = series.to_frame()
         for at, name in enumerate(columns):
-            frame.insert(at, name, copied(some._table.column(name)))
+            frame.insert(at, name, retyped(some._table.column(name)))
         return frame
 
 
@@ -282,7 +282,10 @@ class TableForm(RowForm):
     def kept(self, points: Index, columns: Iterable[Hashable] = ()) -> LocationsLike:
         some, wanted = self._table.chosen(self._rows[points]), {*self.pairs[0], *columns}
         built: Any = some.built({name: None for name in some.names if name in wanted})
-        return built.reset_index(drop=True) if hasattr(built, "reset_index") else built
+        if not hasattr(built, "reset_index"):
+            return built
+        frame = built.reset_index(drop=True)
+        return frame.assign(**{name: retyped(frame[name]) for name in frame if name not in self.pairs[0]})
 
     def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> LocationsLike:
         """Return a new table of released coordinates and of copies of the columns that are released unchanged.

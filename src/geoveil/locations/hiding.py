@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,13 @@ from geoveil.errors import InvalidCoordinateSystem, InvalidParameter, Message, w
 from geoveil.facts import Reason
 from geoveil.geo.columns import words
 from geoveil.geo.forms import Floats
+from geoveil.geo.recognition import may_be_times
 from geoveil.mechanisms.discs import Disc, TruncatedGaussian
 from geoveil.privacy import promise
-from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, Zone, ZonesRelease, cut, kept_points, piece_numbers
+from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, ZonesRelease, cut, kept_points, piece_numbers
 
 if TYPE_CHECKING:
     from geoveil.locations.locations import Locations
-    from geoveil.release import Release
 
 __all__ = ["ChargedCentres", "hidden_places"]
 
@@ -81,9 +81,7 @@ def hidden_places(
         if rules.trim or rules.together > 1:
             allowed = "left out with noise: where ends are taken off would follow from true positions"
             raise InvalidParameter("shorten", "given", allowed, Message("Leave it or {noise} out."))
-    reasons, _ = form.columns(data.by, keep)
-    named = {data.times} if isinstance(data.times, str) else {*form.times} if data.times is None else set()
-    reasons = {name: why for name, why in reasons.items() if why != "time" or name in named}
+    reasons = _columns(data, keep)
     derived = [str(name) for name, why in reasons.items() if why == "named" and not _DERIVED.isdisjoint(words(name))]
     if derived:
         warn(
@@ -93,37 +91,67 @@ def hidden_places(
     # Everything that can be refused was refused; from here on, centres are charged, drawn and stored.
     charging = locations._charging()
     zones = Centres(centres).zones(places, hiding, locations._source, charging)
-    seconds, tracks = _seconds(data), _track_numbers(data, locations._rows.structure)
-    left = _thinned(data, np.flatnonzero(kept_points(zones, degrees)), locations._rows.step)
-    times = None if seconds is None else seconds[left]
-    found = cut(zones, degrees[left], times, tracks[left], gap=rules.gap, trim=rules.trim, together=rules.together)
-    rows, pieces = left[found.rows], found.pieces
+    told: dict[str, Any] = {
+        "zones": tuple(zones),
+        "rules": rules,
+        "inexact": locations._source.inexact,
+        "entries": () if charging is None else tuple(charging.entries),
+    }
+    kept = np.flatnonzero(kept_points(zones, degrees))
+    if not len(kept):
+        # No row is left to tell which columns hold times.
+        stated = {name: why for name, why in reasons.items() if why != "time" or name == data.times}
+        nobody = np.zeros(0, dtype=np.int64)
+        return ZonesRelease(form.kept(kept, stated), degrees=degrees[kept], pieces=nobody, columns=(*stated,), **told)
+    # Times and types are told from the rows that are left, as if there had never been others.
+    public = {
+        "zones": sorted(zone.id for zone in zones),
+        "where": form.condition,
+        "outside": form.outside,
+        "thin": locations._rows.step,
+    }
+    structure, step = locations._rows.structure, locations._rows.step
+    wanted = {*(keep or ()), *structure, data.by if isinstance(data.by, str) else None, data.times}
+    wanted |= {name for name in form.names if may_be_times(name)}
+    left = locations._rows.some(data, kept, [name for name in form.names if name in wanted])
+    data, degrees = left.tracks(), degrees[kept]
+    reasons, form = _columns(data, keep), data.form
+    seconds, tracks = _seconds(data), _track_numbers(data, structure)
+    thinned = _thinned(data, step)
+    times = None if seconds is None else seconds[thinned]
+    found = cut(
+        zones, degrees[thinned], times, tracks[thinned], gap=rules.gap, trim=rules.trim, together=rules.together
+    )
+    rows, pieces = thinned[found.rows], found.pieces
     shown = degrees[rows]
-    noisy = None if noise is None or not len(rows) else _with_noise(locations, zones, data, rows, reasons, noise)
-    if noisy is not None:
+    noisy = None
+    if noise is not None:
+        named = [str(name) for name, reason in reasons.items() if reason == "named"]
+        outside = locations._of_rows(left.some(data, rows, [*reasons]), public)
+        noisy = outside.points(rho=noise, keep=named or None)
         # Pieces follow from what is published, which is no longer where the points are.
+        assert form.plane is not None
         shown = form.plane.degrees(noisy.placed_coords)
         times = None if seconds is None else seconds[rows]
         pieces = piece_numbers(zones, shown, times, tracks[rows], gap=rules.gap)
-    return ZonesRelease(
-        form.kept(rows, reasons) if noisy is None else noisy.value,
-        zones=tuple(zones),
-        rules=rules,
-        degrees=shown,
-        pieces=pieces,
-        columns=tuple(reasons),
-        noise=noisy,
-        inexact=locations._source.inexact,
-        entries=() if charging is None else tuple(charging.entries),
-    )
+    value = form.kept(rows, reasons) if noisy is None else noisy.value
+    return ZonesRelease(value, degrees=shown, pieces=pieces, columns=(*reasons,), noise=noisy, **told)
 
 
-def _thinned(data: Intake, rows: NDArray[np.int64], step: int | None) -> NDArray[np.int64]:
-    """Return the published points that thinning keeps."""
-    if step is None or not len(rows):
+def _columns(data: Intake, keep: Sequence[str] | None) -> dict[Hashable, Reason]:
+    """Return the columns that are published beside positions, each with the reason."""
+    reasons, _ = data.form.columns(data.by, keep)
+    named = {data.times} if isinstance(data.times, str) else {*data.form.times} if data.times is None else set()
+    return {name: why for name, why in reasons.items() if why != "time" or name in named}
+
+
+def _thinned(data: Intake, step: int | None) -> NDArray[np.int64]:
+    """Return the points that thinning keeps."""
+    rows = np.arange(len(data.form.coords))
+    if step is None:
         return rows
-    persons = None if data.persons is None else data.persons.codes[rows]
-    return rows[PointFacts(persons, np.arange(len(rows)), data.microseconds[rows]).kept_of_thinned(step)]
+    persons = None if data.persons is None else data.persons.codes
+    return rows[PointFacts(persons, rows, data.microseconds).kept_of_thinned(step)]
 
 
 def _seconds(data: Intake) -> Floats | None:
@@ -145,23 +173,3 @@ def _track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
         return np.zeros(len(data.form.coords), dtype=np.int64)
     found = pd.DataFrame(dict(enumerate(columns))).groupby([*range(len(columns))], sort=False, dropna=False).ngroup()
     return np.asarray(found, dtype=np.int64)
-
-
-def _with_noise(
-    locations: Locations,
-    zones: Sequence[Zone],
-    data: Intake,
-    rows: NDArray[np.int64],
-    reasons: Mapping[Hashable, Reason],
-    noise: Rho,
-) -> Release:
-    """Release the points outside with noise."""
-    public = {
-        "zones": sorted(zone.id for zone in zones),
-        "where": data.form.condition,
-        "outside": data.form.outside,
-        "thin": locations._rows.step,
-    }
-    rest = locations._of_rows(locations._rows.some(data, rows, [*reasons]), public)
-    named = [str(name) for name, reason in reasons.items() if reason == "named"]
-    return rest.points(rho=noise, keep=named or None)
