@@ -541,16 +541,16 @@ def split_where_points_are_gone(patch: pytest.MonkeyPatch) -> None:
 
 def total_in_the_certificate(patch: pytest.MonkeyPatch) -> None:
     """The certificate states how many points there were."""
-    right, cut, counted = ZonesRelease.certificate, cutting.cut, [0]
+    right, kept, counted = ZonesRelease.certificate, cutting.kept_points, [0]
 
-    def counting(zones: Any, degrees: Floats, *rest: Any, **how: Any) -> Cut:
+    def counting(zones: Any, degrees: Floats) -> Any:
         counted[0] = len(degrees)
-        return cut(zones, degrees, *rest, **how)
+        return kept(zones, degrees)
 
     def certificate(release: ZonesRelease) -> dict[str, Any]:
         return {**right(release), "n": counted[0]}
 
-    patch.setattr(zone_hiding, "cut", counting)
+    patch.setattr(zone_hiding, "kept_points", counting)
     patch.setattr(ZonesRelease, "certificate", certificate)
 
 
