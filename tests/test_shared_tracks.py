@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyogrio
 import pyproj
 import pytest
@@ -16,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 
 from geoveil.geo.recordings import Track, gpx, length, tcx
 from geoveil.geo.recordings import fit as fit_files
-from geoveil.requests.shared_tracks import CutTracks, SharedFile, TrackFiles
+from geoveil.requests.shared_tracks import CutTracks, SharedFile, TrackFiles, write_files
 from geoveil.zones import Rules
 from tests import rides
 from tests.worlds import HOME, ZONE, commute, released, worlds
@@ -72,6 +74,58 @@ def test_pieces_are_what_lies_outside(kind: str, tmp_path: Path) -> None:
         assert away[0] == away.min()
 
 
+#: What the first point, at home, says of itself in a column, and the column as a usual ride has it.
+REMOVED: dict[str, tuple[str, str, list[str]]] = {
+    "a text for a time": ("time", "at home", [f"2026-05-04T08:{at:02d}:00Z" for at in range(9)]),
+    "a day that tells the order of dates": ("time", "25/04/2026 08:00", [f"{5 + at:02d}/04/2026" for at in range(9)]),
+    "a number that is no time since 1970": ("time", "5", [str(1_777_881_600 + at) for at in range(9)]),
+    "half a pulse": ("pulse", "100.5", [str(100 + at) for at in range(9)]),
+    "a text for a pulse": ("pulse", "none", [str(100 + at) for at in range(9)]),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "geojson", "xlsx"])
+@pytest.mark.parametrize("case", [*REMOVED])
+def test_removed_values_do_not_decide_how_others_are_read(case: str, ending: str, tmp_path: Path) -> None:
+    """Times, units and types are told from what is released: a removed value changes none of them."""
+    column, odd, usual = REMOVED[case]
+    told = []
+    for which, first in enumerate((odd, usual[0])):
+        columns: dict[str, list[Any]] = {"lat": [47.37, *(47.39 + np.arange(9) * 1e-4)], "lon": [8.54] * 10}
+        columns["time"] = REMOVED["a text for a time"][2][:1] + REMOVED["a text for a time"][2]
+        columns[column] = [first, *usual]
+        if ending != "csv":
+            columns[column] = [
+                json.loads(text) if text.replace(".", "").isdigit() else text for text in [first, *usual]
+            ]
+        frame = pd.DataFrame(columns, dtype=object)
+        folder = tmp_path / str(which)
+        folder.mkdir()
+        path = folder / f"ride.{ending}"
+        if ending == "csv":
+            frame.to_csv(path, index=False)
+        elif ending == "xlsx":
+            frame.to_excel(path, index=False)
+        else:
+            rows = frame.drop(columns=["lat", "lon"]).to_dict("records")
+            points = [
+                {"type": "Point", "coordinates": [lon, lat]} for lon, lat in zip(frame.lon, frame.lat, strict=True)
+            ]
+            features = [
+                {"type": "Feature", "properties": row, "geometry": point}
+                for row, point in zip(rows, points, strict=True)
+            ]
+            path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        cut = CutTracks.of(TrackFiles.read([path], keep=["pulse"] if column == "pulse" else []), [ZONE], Rules())
+        [written] = write_files(cut.shared, folder)
+        content: Any = pd.read_excel(written).to_csv() if ending == "xlsx" else written.read_bytes()
+        [shared] = cut.shared
+        told.append((written.name, content, shared.format.columns, [piece.times.tolist() for piece in shared.pieces]))
+        assert cut.points == 9
+        assert not any(np.isnat(piece.times).any() for piece in shared.pieces)
+    assert told[0] == told[1]
+
+
 # Planted bugs --------------------------------------------------------------------------------------------------------
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -118,14 +172,27 @@ def _since_the_start(track: Track) -> Track:
     return Track(track.places, since, {**names, **texts}, track.line, track.native)
 
 
+def _remember(patch: pytest.MonkeyPatch) -> None:
+    """Let what is outside of zones remember the files that it was cut from."""
+    outside = TrackFiles.outside
+
+    def remembered(self: TrackFiles, zones: Any) -> TrackFiles:
+        left = outside(self, zones)
+        left.__dict__["before"] = outside(self, [])
+        return left
+
+    patch.setattr(TrackFiles, "outside", remembered)
+
+
 def _whole_of(patch: pytest.MonkeyPatch) -> None:
     """Let each piece remember the track that it was cut from."""
+    _remember(patch)
     pieces = TrackFiles.pieces
 
     def remembered(self: TrackFiles, cut: Any) -> Any:
         for number, piece in pieces(self, cut):
-            first = int(np.flatnonzero(self.file_of == number)[0])
-            piece.__dict__["whole"] = self.tracks[first]
+            before = self.__dict__["before"]
+            piece.__dict__["whole"] = before.tracks[int(np.flatnonzero(before.file_of == number)[0])]
             yield number, piece
 
     patch.setattr(TrackFiles, "pieces", remembered)
@@ -133,11 +200,13 @@ def _whole_of(patch: pytest.MonkeyPatch) -> None:
 
 def _interpolated(patch: pytest.MonkeyPatch) -> None:
     """Begin each piece on the edge of the zone, between the last removed point and the first one outside."""
+    _remember(patch)
     pieces = TrackFiles.pieces
 
     def extended(self: TrackFiles, cut: Any) -> Any:
         for number, piece in pieces(self, cut):
-            whole = self.tracks[int(np.flatnonzero(self.file_of == number)[0])]
+            before = self.__dict__["before"]
+            whole = before.tracks[int(np.flatnonzero(before.file_of == number)[0])]
             at = int(np.flatnonzero((whole.places == piece.places[0]).all(axis=1))[0])
             if at == 0:
                 yield number, piece

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,21 +94,21 @@ class TrackFiles:
         return cls(tuple(sources), tuple(tracks), np.array(file_of, dtype=np.int64))
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return sum(map(len, self.tracks))
 
     @cached_property
     def _ends(self) -> Index:
-        return np.cumsum([len(track) for track in self.tracks])
+        return np.cumsum([len(track) for track in self.tracks], dtype=np.int64)
 
     @cached_property
     def degrees(self) -> Floats:
         """The longitudes and latitudes of all points."""
-        return np.concatenate([track.places for track in self.tracks])
+        return np.concatenate([np.empty((0, 2)), *(track.places for track in self.tracks)])
 
     @cached_property
     def seconds(self) -> Floats:
-        """The times of all points in seconds since 1970, NaN where there is none."""
-        times = np.concatenate([track.times for track in self.tracks])
+        """The times of all points in seconds since 1970, NaN where there is none, or none was read yet."""
+        times = np.concatenate([np.empty(0, dtype="datetime64[us]"), *(track.times for track in self.tracks)])
         found = times.astype(np.int64) / 1e6
         found[np.isnat(times)] = np.nan
         return np.asarray(found)
@@ -117,6 +117,23 @@ class TrackFiles:
     def track_of(self) -> Index:
         """The track of each point, by its position."""
         return np.repeat(np.arange(len(self.tracks)), [len(track) for track in self.tracks])
+
+    def outside(self, zones: Sequence[Zone]) -> TrackFiles:
+        """Return the files as they are when points inside the zones have never been in them."""
+        from geoveil.zones import kept_points
+
+        parts = np.split(kept_points(zones, self.degrees), self._ends[:-1])
+        left: dict[int, list[Track]] = {}
+        for number, track, kept in zip(self.file_of.tolist(), self.tracks, parts, strict=True):
+            if kept.any():
+                left.setdefault(number, []).append(track.chosen(np.flatnonzero(kept)))
+        sources, tracks, file_of = [*self.sources], list[Track](), []
+        for number, chosen in left.items():
+            form, settled = sources[number].format.settled(chosen)
+            sources[number] = replace(sources[number], format=form)
+            tracks += settled
+            file_of += [number] * len(settled)
+        return TrackFiles(tuple(sources), tuple(tracks), np.array(file_of, dtype=np.int64))
 
     def pieces(self, cut: Cut) -> Iterator[tuple[int, Track]]:
         """Yield the pieces that a cut leaves, in the order in which they begin, each with the position of its file."""
@@ -190,21 +207,22 @@ class CutTracks:
         """Cut tracks by public discs and rules."""
         from geoveil.zones import cut
 
+        left = files.outside(zones)
         found = cut(
             zones,
-            files.degrees,
-            files.seconds,
-            files.track_of,
+            left.degrees,
+            left.seconds,
+            left.track_of,
             gap=rules.gap,
             trim=rules.trim,
             together=rules.together,
         )
         pieces: dict[int, list[Track]] = {}
-        for number, piece in files.pieces(found):
+        for number, piece in left.pieces(found):
             pieces.setdefault(number, []).append(piece)
         shared = [
             SharedFile(source.name, source.format, released_ending(source.path), tuple(pieces[number]))
-            for number, source in enumerate(files.sources)
+            for number, source in enumerate(left.sources)
             if number in pieces
         ]
         return cls(files, tuple(zones), tuple(sorted(shared, key=lambda each: each.rank)))

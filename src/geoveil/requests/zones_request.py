@@ -182,15 +182,14 @@ class ZonesRequest:
         """
         from geoveil.zones import HiddenPlace, Rules, attempts, places_of
 
+        left = files.outside(zones)
         rules = dict.fromkeys([self.rules, *(Rules(self.rules.gap, trim, least) for trim, least in _SHORTENED)])
         lines = None if roads is None else lines_of(roads)
         found = []
         for place in dict.fromkeys(places_of([*self.places])):
             zone = min(zones, key=lambda zone: place.distance(HiddenPlace(zone.lat, zone.lon)))
             found.append(
-                attempts(
-                    zone, place, files.degrees, files.seconds, files.track_of, zones=zones, rules=rules, roads=lines
-                )
+                attempts(zone, place, left.degrees, left.seconds, left.track_of, zones=zones, rules=rules, roads=lines)
             )
         return found
 

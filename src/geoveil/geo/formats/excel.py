@@ -140,6 +140,7 @@ class Excel(LocationFile):
     rows: int = 0
 
     tabular = True
+    typed = False
 
     def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:
         import pyarrow as pa

@@ -241,6 +241,8 @@ class LocationFile(ABC):
     tabular: ClassVar[bool] = False
     #: Whether files of this format are written.
     writable: ClassVar[bool] = True
+    #: Whether the file states the types of its columns, or all of them are texts.
+    typed: ClassVar[bool] = True
     #: Whether columns can be added.
     extensible: ClassVar[bool] = True
     #: Whether spreadsheets open the file and may run its texts as formulas.

@@ -186,6 +186,7 @@ class Records(LocationFile):
     table: pa.Table
 
     tabular = True
+    typed = False
     writable = False
 
     def _parts(self, columns: Sequence[str]) -> Iterator[FilePart]:

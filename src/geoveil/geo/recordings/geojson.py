@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.formats.guards import guarded
 from geoveil.geo.formats.location_file import readable
 from geoveil.geo.formats.records import documents
-from geoveil.geo.recognition import SAMPLE, recognise
+from geoveil.geo.recognition import may_be_times
 from geoveil.geo.recordings.track import (
     Track,
     TrackFormat,
@@ -28,9 +28,10 @@ from geoveil.geo.recordings.track import (
     iso_times,
     listed_times,
     track_of,
+    with_times,
 )
 
-__all__ = ["GeoJSONTracks", "moments"]
+__all__ = ["GeoJSONTracks"]
 
 #: An object of JSON.
 Members: TypeAlias = Mapping[str, Any]
@@ -47,12 +48,15 @@ class GeoJSONTracks(TrackFormat):
         The properties of points that are released; "altitude" is also the third coordinate.
     time : str, optional
         The property that holds the time of a point.
+    candidates : tuple of str
+        The properties that may hold it, by their names.
     sequence : bool
         Whether the file has one feature in each line.
     """
 
     keep: tuple[str, ...]
     time: str | None
+    candidates: tuple[str, ...]
     sequence: bool
 
     @classmethod
@@ -67,13 +71,10 @@ class GeoJSONTracks(TrackFormat):
             if name not in names and name != "altitude":
                 allowed = f"properties of points of the file: {', '.join(sorted(names)) or 'it has none'}"
                 raise InvalidParameter("keep", name, allowed, "Leave it out.")
-        if time is None and points:
-            sample = {name: [properties.get(name) for properties in points[:SAMPLE]] for name in sorted(names)}
-            found = [name for name in recognise(sample).times if not derived_words(name)]
-            time = found[0] if len(found) == 1 else None
+        candidates = [name for name in sorted(names) if may_be_times(name) and not derived_words(name)]
         with path.open("rb") as file:
             sequence = path.suffix.lower() not in (".geojson", ".json") or file.read(1) == b"\x1e"
-        return cls(tuple(keep), time, sequence)
+        return cls(tuple(keep), time, () if time else tuple(candidates), sequence)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,14 +105,24 @@ class GeoJSONTracks(TrackFormat):
         return track_of(path, [point[:2] for point in coords], times, line=True, attributes=attributes)
 
     def _points(self, path: Path, coords: list[list[Any]], properties: list[Members]) -> Track:
-        # The property of times is released as it is written; the parsed times divide and measure pieces.
-        names = dict.fromkeys([*([self.time] if self.time else []), *self.keep])
-        attributes = {name: [_plain(name, about.get(name)) for about in properties] for name in names}
+        names = dict.fromkeys([*([self.time] if self.time else []), *self.candidates, *self.keep])
+        attributes = {
+            name: [_plain(name, about.get(name)) if name in self.keep else about.get(name) for about in properties]
+            for name in names
+        }
         if "altitude" in self.keep:
             known = zip(attributes["altitude"], coords, strict=True)
             attributes["altitude"] = [_altitude(point) if value is None else value for value, point in known]
-        when = moments(attributes[self.time], self.time) if self.time else moments([None] * len(coords), "time")
-        return track_of(path, [point[:2] for point in coords], when, attributes=attributes)
+        return track_of(path, [point[:2] for point in coords], [None] * len(coords), attributes=attributes)
+
+    def settled(self, tracks: Sequence[Track]) -> tuple[GeoJSONTracks, list[Track]]:
+        # The property of times is released as it is written; the parsed times divide and measure pieces.
+        points = [number for number, track in enumerate(tracks) if not track.line]
+        if not points:
+            return self, [*tracks]
+        time, found = with_times([tracks[number] for number in points], self.candidates, self.time, self.keep)
+        settled = {**dict(enumerate(tracks)), **dict(zip(points, found, strict=True))}
+        return replace(self, time=time, candidates=()), [*settled.values()]
 
     def write(self, path: Path, pieces: Sequence[Track]) -> None:
         features = (feature for piece in pieces for feature in self._features(piece))
@@ -140,21 +151,6 @@ class GeoJSONTracks(TrackFormat):
             yield _feature("LineString", coords, times)
         else:
             yield _feature("Point", coords[0], {name: texts[0] for name, texts in times.items()})
-
-
-def moments(values: Sequence[object], name: str) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
-    """Return a column of times as times in UTC, NaT where there is none."""
-    import pandas as pd
-
-    from geoveil.geo.seconds import read_times
-
-    found = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[us]")
-    column = pd.Series([None if value == "" else value for value in values], dtype=object)
-    there = column.notna().to_numpy()
-    if there.any():
-        known = column[there].reset_index(drop=True).infer_objects()
-        found[there] = read_times(known, name).microseconds.astype("datetime64[us]")
-    return found
 
 
 def _shapes(path: Path) -> Iterator[tuple[str, list[Any], Members]]:

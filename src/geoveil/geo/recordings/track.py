@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.columns import is_coordinate, words
 from geoveil.geo.geometries import Floats, Index
+from geoveil.geo.recognition import SAMPLE, recognise
+from geoveil.geo.seconds import read_times
 
 if TYPE_CHECKING:
     import pyproj
 
 __all__ = [
     *("ATTRIBUTES", "Times", "Track", "TrackFormat", "as_number", "check_measured", "derived_words", "iso_times"),
-    *("length", "listed_times", "number_text", "point_attributes", "track_of"),
+    *("length", "listed_times", "number_text", "point_attributes", "track_of", "with_times"),
 ]
 
 #: Times in UTC to the microsecond; NaT where a ping has none.
@@ -101,6 +103,13 @@ class TrackFormat(ABC):
     def read(self, path: Path) -> list[Track]:
         """Return the tracks of a file."""
 
+    def settled(self, tracks: Sequence[Track]) -> tuple[TrackFormat, list[Track]]:
+        """Return the format and the tracks as they are when only these pings have ever been in the file.
+
+        Which column holds times, how they are written, and the types of values are told from pings that remain.
+        """
+        return self, [*tracks]
+
     @abstractmethod
     def write(self, path: Path, pieces: Sequence[Track]) -> None:
         """Write a new document of pieces of tracks."""
@@ -150,6 +159,54 @@ def iso_times(times: Times) -> list[str | None]:
     texts = np.datetime_as_string(times, unit="us").tolist()
     short = [text.removesuffix("000").removesuffix(".000") for text in texts]
     return [None if text == "NaT" else f"{text}Z" for text in short]
+
+
+def with_times(
+    tracks: Sequence[Track], candidates: Sequence[str], time: str | None, keep: Sequence[str]
+) -> tuple[str | None, list[Track]]:
+    """Return the column of times, if there is one, and the tracks with their times and the released columns alone.
+
+    Parameters
+    ----------
+    tracks : sequence of Track
+        The pings that remain, with the values of all columns as they are written.
+    candidates : sequence of str
+        The columns that may hold times, by their names.
+    time : str, optional
+        The column that holds times, if its owner names it.
+    keep : sequence of str
+        The columns that are released besides times.
+    """
+    values = {
+        name: [value for track in tracks for value in track.attributes[name]]
+        for name in dict.fromkeys([*candidates, *([] if time is None else [time])])
+    }
+    if time is None:
+        found = recognise({name: values[name][:SAMPLE] for name in candidates}).times
+        time = found[0] if len(found) == 1 else None
+    ends = np.cumsum([len(track) for track in tracks])
+    if time is None:
+        when = np.full(int(ends[-1]), np.datetime64("NaT"), dtype="datetime64[us]")
+    else:
+        when = _moments(values[time], time)
+    names = dict.fromkeys([*([] if time is None else [time]), *keep])
+    return time, [
+        replace(track, times=part, attributes={name: track.attributes[name] for name in names})
+        for track, part in zip(tracks, np.split(when, ends[:-1]), strict=True)
+    ]
+
+
+def _moments(values: Sequence[object], name: str) -> Times:
+    """Return a column of times as times in UTC, NaT where there is none."""
+    import pandas as pd
+
+    found = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[us]")
+    column = pd.Series([None if value == "" else value for value in values], dtype=object)
+    there = column.notna().to_numpy()
+    if there.any():
+        known = column[there].reset_index(drop=True).infer_objects()
+        found[there] = read_times(known, name).microseconds.astype("datetime64[us]")
+    return found
 
 
 def as_number(value: object) -> float | None:
