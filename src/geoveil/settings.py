@@ -165,7 +165,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
         ),
         Setting(
             "margin",
-            "How far around a place nothing that happens changes what is released. [default: 350m]",
+            "How far around a place nothing that happens changes what is released. [default: 250m]",
             LENGTH,
             page=OnPage("the margin around a place"),
         ),

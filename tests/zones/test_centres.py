@@ -17,7 +17,7 @@ from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.mechanisms.discs import Disc
 from geoveil.noise import source_of
 from geoveil.private_files import write_private
-from geoveil.zones import Centres, Hiding, Zone, backup_folder, places_of
+from geoveil.zones import Centres, Hiding, Zone, backup_folder, distances, places_of
 
 HIDING = Hiding.of(hide=200)
 HOME = "47.37,8.54"
@@ -51,6 +51,18 @@ def test_housemates_share_a_centre(tmp_path: Path) -> None:
     assert home not in zones(path, BLOCK)
     # A place in reach of two known ones is the nearer one's.
     assert zones(path, "47.37095,8.54") == zones(path, BLOCK)
+
+
+def test_the_margin_is_around_each_place(tmp_path: Path) -> None:
+    """A place that shares a centre is as far inside of the disc as the one for which it was drawn."""
+    small = Hiding.of(hide=200, margin=50)
+    for number in range(60):
+        path, lat = tmp_path / f"{number}.json", 40 + number / 10
+        [zone] = zones(path, f"{lat},8", hiding=small)
+        [near] = places_of(f"{lat + 95 / 110_574},8")
+        assert Centres(path).zones([near], small, source_of(None)) == [zone]
+        away = distances(zone, np.array([[near.lon, near.lat]]))[0]
+        assert away <= zone.radius - small.margin
 
 
 def test_zones_do_not_show_the_place(tmp_path: Path) -> None:
@@ -146,9 +158,9 @@ def test_a_place_is_not_hidden_in_two_ways(tmp_path: Path) -> None:
     path = tmp_path / "centres.json"
     first = zones(path, HOME)
     for other in (Hiding.of(hide=300), Hiding.of(hide=200, margin=500), Hiding.of(rho=5e-5)):
-        with pytest.raises(InvalidParameter, match="hide=200, margin=350"):
+        with pytest.raises(InvalidParameter, match="hide=200, margin=250"):
             zones(path, HOME, hiding=other)
-    assert zones(path, HOME, hiding=Hiding.of(hide=200, margin=350)) == first
+    assert zones(path, HOME, hiding=Hiding.of(hide=200, margin=250)) == first
     [gaussian] = zones(path, "1,1", hiding=Hiding.of(rho=5e-5))
     with pytest.raises(InvalidParameter, match=r"rho=0\.00005"):
         zones(path, "1,1")

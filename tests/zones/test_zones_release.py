@@ -172,7 +172,7 @@ def test_nothing_inside_is_published(tmp_path: Path) -> None:
     assert kept_points(release.zones, release.degrees).all()
     [disc] = release.discs().to_crs(2056).geometry
     [home] = geopandas.GeoSeries.from_xy([8.54], [47.37], crs=4326).to_crs(2056)
-    assert disc.contains(home.buffer(349))
+    assert disc.contains(home.buffer(249))
     assert not shapely.intersects(release.lines().to_crs(2056).geometry.array, disc.buffer(-1)).any()
 
 
@@ -219,7 +219,7 @@ def test_the_words_say_what_is_not_hidden(tmp_path: Path) -> None:
     words = hidden(ride(), tmp_path).certificate()["words"]
     assert "The promise is about what lies inside the discs alone." in words
     assert "200 m apart" in words
-    assert "within 350 m of the place changes nothing" in words
+    assert "within 250 m of the place changes nothing" in words
     assert "street map" in words
 
 

@@ -1,7 +1,7 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
 from geoveil.zones.attacks import Attempt, attempts
-from geoveil.zones.centres import NEAR, Centres, Charging, backup_folder
+from geoveil.zones.centres import Centres, Charging, backup_folder
 from geoveil.zones.certificate import (
     Rules,
     is_of_zones,
@@ -12,7 +12,7 @@ from geoveil.zones.certificate import (
 )
 from geoveil.zones.cutting import GAP, Cut, cut, distances, kept_points, piece_numbers, shortened, travelled
 from geoveil.zones.places import HiddenPlace, PlacesLike, ProposedPlace, places_of, propose_places
-from geoveil.zones.zone import MARGIN, Hiding, Zone
+from geoveil.zones.zone import MARGIN, NEAR, Hiding, Zone
 from geoveil.zones.zones_release import ZonesRelease
 
 __all__ = [

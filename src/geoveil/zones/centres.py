@@ -24,12 +24,10 @@ from geoveil.mechanisms.discs import Disc
 from geoveil.noise import Source, random_bytes
 from geoveil.private_files import may_be_read_by_others, write_private
 from geoveil.zones.places import HiddenPlace
-from geoveil.zones.zone import Hiding, Zone
+from geoveil.zones.zone import NEAR, Hiding, Zone
 
-__all__ = ["NEAR", "Centres", "Charging", "NoCharging", "backup_folder"]
+__all__ = ["Centres", "Charging", "NoCharging", "backup_folder"]
 
-#: Metres within which a place is taken for one that was declared before: that of a housemate, or the same once more.
-NEAR = 100
 #: The environment variable with the folder of backups.
 _BACKUPS = "GEOVEIL_CENTRES_BACKUP"
 _FORMAT = "geoveil centres"

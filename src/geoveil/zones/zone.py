@@ -13,12 +13,15 @@ from geoveil.mechanisms.discs import RADIUS, ROUNDING, STEPS, Disc, TruncatedGau
 from geoveil.privacy import CGP, promise
 from geoveil.typed_values import read_length
 
-__all__ = ["CHANCE", "MARGIN", "Hiding", "Zone", "metres_of"]
+__all__ = ["CHANCE", "MARGIN", "NEAR", "Hiding", "Zone", "metres_of"]
 
 #: The chance of a right guess at which a hidden distance is stated.
 CHANCE = 0.75
-#: The default margin in metres: somebody may walk, park or lose the signal so far from home without a trace.
-MARGIN = 350
+#: Metres within which a place is taken for one that was declared before: that of a housemate, or the same once more.
+NEAR = 100
+#: The default margin in metres: somebody may walk, park or lose the signal so far from home without a trace. With
+#: `hide=200` the radius is then that of which attacks were measured (docs/understand/zones.md).
+MARGIN = 250
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,12 @@ class Hiding:
 
     @property
     def radius(self) -> int:
-        """The radius of the disc in metres: the reach of its centre, the margin, and the rounding of the centre."""
-        return self.law.reach + self.margin + ROUNDING
+        """The radius of the disc in metres.
+
+        It is the reach of the centre, the margin, the rounding of the centre, and `NEAR`: the margin is also around
+        places that have this centre because they are so near the place for which it was drawn.
+        """
+        return self.law.reach + self.margin + NEAR + ROUNDING
 
     def describe(self) -> dict[str, Any]:
         """Return the description in certificates and in files of centres."""

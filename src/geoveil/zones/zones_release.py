@@ -99,7 +99,7 @@ class ZonesRelease(Card):
         >>> tracks = gv.Locations(ride, area="47.37,8.54,50km")
         >>> release = tracks.hide_places("47.37,8.54", hide=200, centres=folder / "centres.json")
         >>> [zone["margin"] for zone in release.certificate()["zones"]]
-        [350]
+        [250]
         """
         return zones_certificate(
             self.zones,
