@@ -169,3 +169,57 @@ def test_a_hopeless_release_is_refused_and_the_advised_one_is_not(run: Any, tmp_
     assert run(*asked, "--smooth", "car").code == 0
     assert run(*asked, "--overwrite", "--yes").code == 0
     assert gv.load(tmp_path / "o.csv").n == 600
+
+
+def _assumption(found: dict[str, Any]) -> str:
+    """What check assumes about the persons."""
+    return next(each["what"] for each in found["findings"] if each["what"].startswith("It is assumed"))
+
+
+def test_rows_of_a_track_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
+    """Rows without times that follow each other are one person's; in any order they are persons."""
+    track = _tracks(1, 200)[["lat", "lon"]]
+    track.to_csv(tmp_path / "track.csv", index=False)
+    track.sample(frac=1, random_state=1).to_csv(tmp_path / "shuffled.csv", index=False)
+    assert "all 200 rows are of one person" in _assumption(_checked(run, "track.csv"))
+    assert "each of the 200 rows is another person" in _assumption(_checked(run, "shuffled.csv"))
+
+
+def test_codes_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
+    """A column is guessed only if its name says that it names persons."""
+    frame = _tracks(5, 40)
+    frame.rename(columns={"rider": "unit_id"}).to_csv(tmp_path / "codes.csv", index=False)
+    assert "of one person" in _assumption(_checked(run, "codes.csv"))
+
+
+def test_devices_of_one_account_are_of_one_person(run: Any, tmp_path: Path) -> None:
+    """A Google history with two devices is one person's, whose home can be hidden."""
+    records = [
+        {"latitudeE7": round(row.lat * 1e7), "longitudeE7": round(row.lon * 1e7), "timestamp": row.time}
+        | {"deviceTag": row.Index % 2}
+        for row in _tracks(1, 60).itertuples()
+    ]
+    (tmp_path / "Records.json").write_text(json.dumps({"locations": records}))
+    found = _checked(run, "Records.json")
+    assert "all 60 rows are of one person" in _assumption(found)
+    assert [use["purpose"] for use in found["purposes"] if "zones" in str(use["command"])] == ["home"]
+
+
+def test_home_is_offered_for_recordings_of_one_person(run: Any, tmp_path: Path) -> None:
+    """With and without times, in formats that points are not written to; not for several persons or for records."""
+    ride = (tmp_path / _ride(tmp_path)).read_text()
+    (tmp_path / "untimed.gpx").write_text(re.sub("<time>.*?</time>", "", ride))
+    frame = _tracks(1, 120)
+    places = "".join(f"<gx:coord>{row.lon} {row.lat} 0</gx:coord>" for row in frame.itertuples())
+    times = "".join(f"<when>{row.time}</when>" for row in frame.itertuples())
+    begun = '<kml xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2">'
+    (tmp_path / "ride.kml").write_text(f"{begun}<Placemark><gx:Track>{times}{places}</gx:Track></Placemark></kml>")
+    for name in ("ride.gpx", "untimed.gpx", "ride.kml"):
+        [use] = [use for use in _checked(run, name)["purposes"] if use["purpose"] == "home"]
+        ran = run(*shlex.split(use["command"])[1:], "--overwrite")
+        assert ran.code == 0, ran.err
+    _tracks(3, 60).rename(columns={"rider": "vessel"}).to_csv(tmp_path / "ships.csv", index=False)
+    mixed = _tracks(1, 60).drop(columns="rider").sample(frac=1, random_state=1)
+    mixed.to_csv(tmp_path / "records.csv", index=False)
+    for name in ("ships.csv", "records.csv"):
+        assert "home" not in [use["purpose"] for use in _checked(run, name)["purposes"]]

@@ -143,7 +143,7 @@ class HomePurpose(Purpose):
     name, wish, question = "home", "share tracks, but hide where I live", "zones"
 
     def suits(self, rows: PublicRows) -> bool:
-        return rows.timed and rows.ends == 1 and not rows.named
+        return rows.start is not None and rows.ends == 1 and not rows.named and not rows.by_row
 
     def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
         told = (

@@ -80,7 +80,8 @@ class PublicRows:
         The radius in metres that holds 80% of the points, around their middle. It looks at the data, and changes
         verdicts for their owner alone: never a setting.
     start : (float, float), optional
-        The latitude and longitude of the first point: likely to be where its owner lives, and for them alone.
+        The latitude and longitude of the first point of a recording of one person: likely to be where they live, and
+        for them alone.
     """
 
     facts: PointFacts

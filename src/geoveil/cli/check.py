@@ -177,7 +177,7 @@ class ShownCheck:
             return None
         place = "--at={:.5f},{:.5f}".format(*rows.start)
         words = ["geoveil zones", shlex.quote(self.source), place, *self.budget.option]
-        return " ".join([*words, "--centres centres.json -o", self._target("home")])
+        return " ".join([*words, "--centres centres.json -o home"])
 
     def _target(self, purpose: str) -> str:
         """Return a name for the released file that no file has, in the format of the source if that can be written."""

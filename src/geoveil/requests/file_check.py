@@ -28,7 +28,7 @@ from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
 from geoveil.requests.budgets import rho_and_epsilon
 from geoveil.requests.file_request import FileSettings
-from geoveil.requests.persons import guess_person, recognised_trips
+from geoveil.requests.persons import guess_person, recognised_trips, recorded_by_one
 from geoveil.words import counted
 
 if TYPE_CHECKING:
@@ -249,12 +249,13 @@ class CheckedFile:
             what = f"The column {name!r} has texts that a spreadsheet would run as formulas."
             yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
         degrees = to_degrees(shapely.get_coordinates(frame.geometry.array), file.crs)
+        first = (float(degrees[0, 1]), float(degrees[0, 0]))
         self.rows = PublicRows.of(
             rows,
             trip=recognised_trips(file, frame),
             untimed=bool(rows.counted.removed.untimed) and self.completed.missing != "drop",
             reach=_reach(degrees),
-            start=(float(degrees[0, 1]), float(degrees[0, 0])),
+            start=first if recorded_by_one(file, frame) else None,
         )
 
     def _rehearse(self, file: LocationFile) -> CountedRows:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import shapely
 
 from geoveil.geo.columns import ROW, words
-from geoveil.geo.disclosure import followed_share, own_suspicions, sampled
+from geoveil.geo.disclosure import own_suspicions, sampled
+from geoveil.geo.formats import ending
+from geoveil.geo.formats.histories import history_in
 from geoveil.geo.recognition import names_persons
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from geoveil.geo.formats.location_file import LocationFile
     from geoveil.geo.planes import Plane
 
-__all__ = ["guess_person", "recognised_trips"]
+__all__ = ["guess_person", "recognised_trips", "recorded_by_one"]
 
 #: Words in the names of columns that hold names, or parts of the movements of one person.
 _NEVER = frozenset(
@@ -26,18 +29,22 @@ _NEVER = frozenset(
         *("placemark", "station", "venue", "place", "train"),
     )
 )
+#: Endings of files that record the movements of one person.
+_RECORDINGS = frozenset((".gpx", ".kml", ".fit", ".tcx", ".igc", ".nmea", ".log", ".plt"))
 _TRIPS = frozenset(("trip", "tripid", "traj", "trajectory", "trajectoryid"))
-#: A column that names persons has at most this share of distinct values,
+#: A column that names persons has at most this share of distinct values.
 _REPEATED = 0.9
-#: and explains at most this share of where its points are, unless its name says that it names persons.
-_FOLLOWS = 0.5
+#: Rows of a path: the smallest number that is judged, and the length of a typical step over the distance of rows that
+#: are far apart in the file.
+_FEW_ROWS, _STEP = 12, 0.2
 
 
 def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | None = None) -> str | None:
     """Return the column that names persons, "row" if each row seems to be another person, or None for one person.
 
     Columns of names, tracks, stops and shapes are never guessed, nor those with one value, with hardly any value
-    twice, or that seem to tell places.
+    twice, or that seem to tell places. Rows that follow each other like those of a track are not guessed to be
+    different persons, who would get the noise of a single point each.
 
     Parameters
     ----------
@@ -48,6 +55,8 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     plane : Plane, optional
         The plane of the area.
     """
+    if _of_one_account(file):
+        return None
     for name in file.recognised.persons:
         if name in frame and name not in file.structure and _may_name(frame, name, plane):
             return str(name)
@@ -56,25 +65,44 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     if file.points_in_a_row == 2:
         return ROW
     single = bool((shapely.get_type_id(frame.geometry.array) == 0).all())
-    return ROW if single and not file.time_columns and not file.structure else None
+    return ROW if single and not file.time_columns and not file.structure and not _is_path(frame) else None
+
+
+def recorded_by_one(file: LocationFile, frame: geopandas.GeoDataFrame) -> bool:
+    """Return whether a file is a recording, or a location history, without a column of several persons."""
+    if not file.path.is_file():
+        return False
+    likely = [] if _of_one_account(file) else [name for name in file.recognised.persons if name in frame]
+    several = any(names_persons(name) and frame[name].nunique() > 1 for name in likely)
+    return not several and (ending(file.path) in _RECORDINGS or history_in(file.path) is not None)
+
+
+def _of_one_account(file: LocationFile) -> bool:
+    """Return whether a file is the history of one account, whose devices are one person's."""
+    return file.path.is_file() and history_in(file.path) == "Records.json"
+
+
+def _is_path(frame: geopandas.GeoDataFrame) -> bool:
+    """Return whether most steps from row to row are much shorter than the distances between rows far apart."""
+    places = shapely.get_coordinates(frame.geometry.array)
+    places = places[np.isfinite(places).all(axis=1)]
+    if len(places) < _FEW_ROWS:
+        return False
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    apart = np.linalg.norm(places - np.roll(places, len(places) // 2, axis=0), axis=1)
+    return bool(np.median(steps) < _STEP * np.median(apart))
 
 
 def _may_name(frame: geopandas.GeoDataFrame, name: str, plane: Plane | None) -> bool:
     said = words(name)
-    if not _NEVER.isdisjoint({*said, "".join(said)}):
+    if not names_persons(name) or not _NEVER.isdisjoint({*said, "".join(said)}):
         return False
     labels = frame[name]
     if (labels.isna() | (labels.astype(str).str.strip() == "")).any():
         return False
     if not 1 < labels.nunique() <= _REPEATED * len(labels):
         return False
-    rows = sampled(len(frame))
-    values = labels.iloc[rows]
-    places = shapely.get_coordinates(shapely.centroid(frame.geometry.array[rows]))
-    if own_suspicions(name, values, plane):
-        return False
-    # Where people live tells them apart, so their points follow a column that names them.
-    return names_persons(name) or followed_share(values, places) < _FOLLOWS
+    return not own_suspicions(name, labels.iloc[sampled(len(frame))], plane)
 
 
 def recognised_trips(file: LocationFile, frame: geopandas.GeoDataFrame) -> str | None:
