@@ -35,6 +35,7 @@ BESIDE = {
     "SECURITY.md": "project/security.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "benchmarks/strangers-protocol.md": "project/strangers-protocol.md",
+    "benchmarks/strangers.md": "project/strangers.md",
     "src/geoveil/certificate.schema.json": "look-up/certificate.schema.json",
 }
 LARGEST = 300_000
