@@ -170,6 +170,14 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             page=OnPage("the margin around a place"),
         ),
         Setting(
+            "near",
+            "What a place 100 to 300 m from a known one is: the same one, typed less exactly, or another one, which "
+            "gets a disc of its own.",
+            ("same", "another"),
+            _OPTIONAL,
+            page=OnPage("what a place near a known one is"),
+        ),
+        Setting(
             "gap",
             "Begin a new piece of a track where the next released point is later than that. [default: 10 minutes]",
             line=_LENGTH,

@@ -61,12 +61,12 @@ def test_a_folder_is_shared(ridden: Any, tmp_path: Path) -> None:
 
 
 def test_a_place_is_never_drawn_again(ridden: Any, tmp_path: Path) -> None:
-    """The next run, a housemate, and the place declared again nearby have the same disc; the file stays as it is."""
+    """The next run, a housemate, and the place declared again nearby have the same disc; the file then stays."""
     assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
-    before = (tmp_path / "centres.json").read_bytes()
     for name, place in (("again", AT), ("near", NEAR)):
         assert ridden("zones", "rides", "--at", place, *HIDDEN[2:], "-o", name).code == 0
         assert contents(tmp_path / name) == contents(tmp_path / "first")
+    before = (tmp_path / "centres.json").read_bytes()
     both = ridden("zones", "rides", "--at", NEAR, *HIDDEN, "-o", "both", "--json")
     assert [len(json.loads(both.out)["discs"]), (tmp_path / "centres.json").read_bytes()] == [1, before]
     assert contents(tmp_path / "both") == contents(tmp_path / "first")
@@ -301,11 +301,40 @@ def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "For you only: how near attacks come" in done.out
     assert "--shorten '200m'" in done.out
-    [attempts] = json.loads(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run", "--json").out)["attacks"]
+    [attempts] = json.loads(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run", "--json").out)[
+        "for_you_only"
+    ]["attacks"]
     assert [each["shorten"] for each in attempts] == ["", "200m", "2 tracks", "5 tracks"]
     assert attempts[0]["ends"] >= 2
     assert attempts[0]["metres"]["lines"] < 5
     assert attempts[1]["length"] < attempts[0]["length"]
+
+
+def test_a_dry_run_tells_no_disc(ridden: Any, tmp_path: Path) -> None:
+    """Centres that are drawn for one run each would average out: programs are told no centre, and nothing public."""
+    asked = ["zones", "rides", *HIDDEN, "-o", "shared", "--json"]
+    for _ in range(2):
+        told = json.loads(ridden(*asked, "--dry-run").out)
+        assert sorted(told) == ["for_you_only", "radii"]
+        assert told["radii"] == [599]
+        assert not {"discs", "lat", "lon"} & {*told["for_you_only"]}
+    [disc] = json.loads(ridden(*asked).out)["discs"]
+    assert sorted(disc) == ["lat", "lon", "radius"]
+
+
+def test_what_a_place_nearby_is(ridden: Any, tmp_path: Path) -> None:
+    """A place 200 m away is refused; the options that the message names work."""
+    nearby = "{1},{0}".format(*rides.offset(*HOME, 0, 200))
+    assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
+    asked = ["zones", "rides", "--at", nearby, *HIDDEN[2:]]
+    told = ridden(*asked, "-o", "second")
+    assert (told.code, "--near same" in told.err, "--near another" in told.err) == (2, True, True)
+    assert nearby[:7] not in told.err
+    assert ridden(*asked, "--near", "same", "-o", "second").code == 0
+    far = "{1},{0}".format(*rides.offset(*HOME, 0, -200))
+    assert ridden("zones", "rides", "--at", far, *HIDDEN[2:], "--near", "another", "-o", "third").code == 0
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+    assert contents(tmp_path / "first") != contents(tmp_path / "third")
 
 
 def test_an_attacker_may_have_a_map(ridden: Any, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from geoveil.zones import Centres, Hiding, Zone, backup_folder, distances, place
 
 HIDING = Hiding.of(hide=200)
 HOME = "47.37,8.54"
-#: About 50 m and 150 m to the north of it.
-NEIGHBOUR, BLOCK = "47.37045,8.54", "47.37135,8.54"
+#: About 50 m and 450 m to the north of it.
+NEIGHBOUR, BLOCK = "47.37045,8.54", "47.37405,8.54"
 
 
 def zones(path: Path, *places: str, hiding: Hiding = HIDING, **how: object) -> list[Zone]:
@@ -42,15 +42,66 @@ def test_a_centre_is_drawn_once(tmp_path: Path) -> None:
     check_rerun(tmp_path / "centres.json")
 
 
+def north(metres: float) -> str:
+    """Return a place so far to the north of the home."""
+    return f"{47.37 + metres / 110_574},8.54"
+
+
 def test_housemates_share_a_centre(tmp_path: Path) -> None:
-    """A place within 100 m of a known one is taken for it, and one farther away is not."""
+    """A place within 100 m of a known one is taken for it, and one that is far away is not."""
     path = tmp_path / "centres.json"
     [home] = zones(path, HOME)
     assert zones(path, NEIGHBOUR) == [home]
     assert zones(path, HOME, NEIGHBOUR) == [home]
     assert home not in zones(path, BLOCK)
-    # A place in reach of two known ones is the nearer one's.
-    assert zones(path, "47.37095,8.54") == zones(path, BLOCK)
+    assert len(Centres(path).known()) == 2
+
+
+def test_the_owner_says_what_a_place_nearby_is(tmp_path: Path) -> None:
+    """A home typed 60 m off twice, on two sides, is refused; either remedy works, and needs no repeating."""
+    for near, same in (("same", True), ("another", False)):
+        path, first, second = tmp_path / f"{near}.json", "10,60.0005", "10,59.9994"
+        if not same:
+            first, second = "20,60.0005", "20,59.9994"
+        [zone] = zones(path, first)
+        with pytest.raises(InvalidParameter, match=r"same.*another") as refused:
+            zones(path, second)
+        assert "59.9" not in str(refused.value)
+        with pytest.raises(InvalidParameter, match=r"same.*another"):
+            Centres(path).rehearsed(places_of(second), HIDING, source_of(None))
+        [other] = zones(path, second, near=near)
+        assert (other == zone) is same
+        assert zones(path, second) == [other]
+        assert zones(path, first) == [zone]
+    with pytest.raises(InvalidParameter, match="'same' or 'another'"):
+        zones(path, first, near="maybe")
+
+
+def test_places_that_are_declared_later_change_no_zone(tmp_path: Path) -> None:
+    """A place between two known ones keeps the zone of the first, whether it was declared before or not."""
+    path = tmp_path / "centres.json"
+    [home] = zones(path, north(0))
+    assert zones(path, north(90)) == [home]
+    # Near the second name of the home, but too far from where its centre was drawn.
+    with pytest.raises(InvalidParameter, match="another"):
+        zones(path, north(170))
+    [other] = zones(path, north(185), near="another")
+    assert other != home
+    for metres in (90, 93, 97):
+        assert zones(path, north(metres)) == [home]
+    assert [each["zone"]["id"] for each in json.loads(path.read_text())["places"]].count(home.id) == 4
+
+
+def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
+    """Centres are kept in the file itself, under its own lock."""
+    path, link = tmp_path / "centres.json", tmp_path / "there" / "link.json"
+    link.parent.mkdir()
+    [home] = zones(path, HOME)
+    link.symlink_to(path)
+    [other] = zones(link, "10,10")
+    assert link.is_symlink()
+    assert Centres(path).known() == Centres(link).known() == [home, other]
+    assert [each.name for each in link.parent.iterdir()] == ["link.json"]
 
 
 def test_the_margin_is_around_each_place(tmp_path: Path) -> None:

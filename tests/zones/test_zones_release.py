@@ -327,6 +327,25 @@ def test_a_ledger_is_charged_once_for_a_place(tmp_path: Path) -> None:
     assert ledger.verify() > 0
 
 
+def test_a_charge_is_recorded_with_what_it_leaves_out(tmp_path: Path) -> None:
+    """ρ of a truncated Gaussian holds except with a probability: the ledger, the certificate and its words have it."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=1e-3)
+    session = gv.Locations(ride(), area=AREA).session(ledger=ledger, subject="ann")
+    release = session.hide_places(HOME, rho=1e-4, centres=tmp_path / "centres.json")
+    [charge] = [line for line in ledger.statement("ann") if line["event"] == "charge"]
+    law = release.zones[0].hiding.law
+    told = json.loads(charge["parameters"])
+    assert (told["reach"], told["hidden"]) == (law.reach, law.hidden())
+    assert told["delta"] == law.exclusion(law.hidden())
+    assert 0 < told["delta"] <= 1e-6
+    account = release.certificate()
+    assert account["exclusion"] == [told["delta"]]
+    assert "except with a probability of 1e-06" in account["words"]
+    assert zones_problems(account) == []
+    assert zones_problems({**account, "exclusion": [0.0]})
+
+
 def test_a_session_is_charged_once_for_a_place(tmp_path: Path) -> None:
     """In memory too, and noise outside is charged as well."""
     with gv.Locations(ride(), area=AREA).session(rho=1e-3) as session:

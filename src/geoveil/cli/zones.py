@@ -59,6 +59,7 @@ _ATTACKS = {
 )
 @setting("rho", heading=_HIDDEN, help="In place of --hide, where budgets add up: ρ per square metre.")
 @setting("margin")
+@setting("near")
 @setting("shorten")
 @setting(
     "keep",
@@ -123,12 +124,18 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
             for path in output.drawn.values():
                 report.save(path, overwrite=overwrite)
     if output.json:
-        private = {"attacks": [[_attempt(each) for each in attempts] for attempts in attacked]}
-        told = private if certificate is None else {"output": request.target, "certificate": certificate}
-        terminal.json({**told, **_numbers(cut)})
+        if certificate is None:
+            # Centres of several runs would average out, and so would a disc that was drawn for this one.
+            private = {"attacks": [[_attempt(each) for each in attempts] for attempts in attacked]}
+            terminal.json({"for_you_only": {**private, **_numbers(cut)}, "radii": [zone.radius for zone in found]})
+            return
+        discs = [{"lat": zone.lat, "lon": zone.lon, "radius": zone.radius} for zone in found]
+        terminal.json({"output": request.target, "certificate": certificate, **_numbers(cut), "discs": discs})
         return
     if certificate is None:
-        terminal.say("Nothing was released or kept. In a release, a new place gets a disc of its own.")
+        terminal.say(
+            "Nothing was released or kept. What follows is for you only: in a release, a new place gets another disc."
+        )
         _show(request, cut, request.columns(cut), [])
         _show_attacks(attacked)
         return
@@ -164,6 +171,7 @@ def _request(source: Sequence[str], drawn: Mapping[str, str], **given: Any) -> Z
         reading=given["reading"],
         same_names=given["same_names"],
         account=account,
+        near=given["near"],
         key=None if given["sign"] is None else private_key(given["sign"]),
     )
 
@@ -213,13 +221,12 @@ def _matching(pattern: str) -> list[Path]:
 
 
 def _numbers(cut: CutTracks) -> dict[str, object]:
-    """Return what is released, in numbers; none of them is private."""
+    """Return what is released, in numbers. In a dry run they are private: they follow from a centre drawn anew."""
     return {
         "files": len(cut.shared),
         "pieces": len(cut.pieces),
         "points": cut.points,
         "length": round(cut.length),
-        "discs": [{"lat": zone.lat, "lon": zone.lon, "radius": zone.radius} for zone in cut.zones],
     }
 
 

@@ -21,7 +21,18 @@ from geoveil.geo.forms import Floats
 from geoveil.geo.recognition import may_be_times
 from geoveil.mechanisms.discs import Disc, TruncatedGaussian
 from geoveil.privacy import promise
-from geoveil.zones import Centres, HiddenPlace, Hiding, Rules, ZonesRelease, cut, kept_points, piece_numbers
+from geoveil.zones import (
+    CHANCE,
+    Centres,
+    HiddenPlace,
+    Hiding,
+    Near,
+    Rules,
+    ZonesRelease,
+    cut,
+    kept_points,
+    piece_numbers,
+)
 
 if TYPE_CHECKING:
     from geoveil.locations.locations import Locations
@@ -49,7 +60,10 @@ class ChargedCentres:
         if not isinstance(law, TruncatedGaussian):
             remedy = Message("Give {rho}, or ask outside of the session: a uniform disc has no ρ that adds up.")
             raise InvalidParameter("hide", law.hidden(), "left out in a session", remedy)
-        return self._charger.charging_centre(identity, law.guarantee, law.describe())
+        # ρ adds up except with the probability δ that a disc rules out a place at the hidden distance.
+        hidden = law.hidden(CHANCE)
+        told = {**law.describe(), "hidden": hidden, "delta": law.exclusion(hidden)}
+        return self._charger.charging_centre(identity, law.guarantee, told)
 
     @property
     def entries(self) -> list[dict[str, str | int]]:
@@ -65,6 +79,7 @@ def hidden_places(
     rules: Rules,
     keep: Sequence[str] | None,
     noise: Rho,
+    near: Near | None,
 ) -> ZonesRelease:
     """Release tracks without what lies in zones around places; see `Locations.hide_places`."""
     if keep is not None and (isinstance(keep, str) or not all(isinstance(name, Hashable) for name in keep)):
@@ -90,7 +105,7 @@ def hidden_places(
         )
     # Everything that can be refused was refused; from here on, centres are charged, drawn and stored.
     charging = locations._charging()
-    zones = Centres(centres).zones(places, hiding, locations._source, charging)
+    zones = Centres(centres).zones(places, hiding, locations._source, charging, near=near)
     told: dict[str, Any] = {
         "zones": tuple(zones),
         "rules": rules,

@@ -60,7 +60,7 @@ from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
 from geoveil.settings import LEVELS
 from geoveil.wording import protected
-from geoveil.zones import MARGIN, Hiding, PlacesLike, Rules, places_of
+from geoveil.zones import MARGIN, Hiding, Near, PlacesLike, Rules, places_of
 
 if TYPE_CHECKING:
     import geopandas
@@ -980,6 +980,7 @@ class Locations(Card):
         shorten: str | float | None = None,
         keep: Sequence[str] | None = None,
         noise: Rho = None,
+        near: Near | None = None,
     ) -> ZonesRelease:
         """Release tracks as they are, except around places that are hidden: those inside public discs are left out.
 
@@ -1010,6 +1011,9 @@ class Locations(Card):
             tracks, such as a distance from their start.
         noise : float or CGP, optional
             The ρ of noise that published points get as well: outside a guarantee for each point, inside nothing.
+        near : {"same", "another"}, optional
+            What a place 100 to 300 m from a known one is: that one, declared less exactly, or another one, which gets
+            a disc of its own. Without it such a place is refused. How many discs there are is public.
 
         Returns
         -------
@@ -1030,7 +1034,7 @@ class Locations(Card):
         from geoveil.locations.hiding import hidden_places
 
         hiding, rules = Hiding.of(hide, rho, margin), Rules.of(gap, shorten)
-        return hidden_places(self, places_of(places), Path(centres), hiding, rules, keep, noise)
+        return hidden_places(self, places_of(places), Path(centres), hiding, rules, keep, noise, near)
 
     def _charging(self) -> ChargedCentres | None:
         """Return who is charged for the centres of zones: nobody, outside of a session."""

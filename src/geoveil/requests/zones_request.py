@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from geoveil._types import Progress
     from geoveil.certificates import Certificate
     from geoveil.report.zones_report import ZonesReport
-    from geoveil.zones import Attempt, Hiding, Rules, Zone
+    from geoveil.zones import Attempt, Hiding, Near, Rules, Zone
 
 __all__ = ["ZonesRequest"]
 
@@ -55,6 +55,8 @@ class ZonesRequest:
         The options with which tables are read.
     same_names : bool
         Whether released files have the names of the originals.
+    near : {"same", "another"}, optional
+        What a place near a known one is.
     account : ChargedAccounts
         Who is charged for new centres.
     key : SigningKey, optional
@@ -71,6 +73,7 @@ class ZonesRequest:
     time: str | None = None
     reading: dict[str, object] = field(default_factory=dict)
     same_names: bool = False
+    near: Near | None = None
     account: ChargedAccounts = field(default_factory=ChargedAccounts)
     key: SigningKey | None = None
 
@@ -147,7 +150,7 @@ class ZonesRequest:
         before = self._earlier(Path(self.target))
         published = zones_stated(before) if before is not None and is_of_zones(before) else ()
         found = Centres(self.centres).zones(
-            places_of([*self.places]), self.hiding, source_of(None), charging, published
+            places_of([*self.places]), self.hiding, source_of(None), charging, published, self.near
         )
         return found, [] if charging is None else [dict(entry) for entry in charging.entries]
 
@@ -156,7 +159,7 @@ class ZonesRequest:
         from geoveil.noise import source_of
         from geoveil.zones import Centres, places_of
 
-        return Centres(self.centres).rehearsed(places_of([*self.places]), self.hiding, source_of(None))
+        return Centres(self.centres).rehearsed(places_of([*self.places]), self.hiding, source_of(None), self.near)
 
     def cut(self, files: TrackFiles, zones: Sequence[Zone]) -> CutTracks:
         """Return what is left of the files."""
@@ -254,6 +257,7 @@ class ZonesRequest:
         words += ["--centres", str(self.centres), "-o", self.target]
         for name in self.keep:
             words += ["--keep", name]
+        words += ["--near", self.near] if self.near else []
         words += ["--same-names"] if self.same_names else []
         return shlex.join(words)
 

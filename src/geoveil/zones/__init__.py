@@ -1,7 +1,7 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
 from geoveil.zones.attacks import Attempt, attempts
-from geoveil.zones.centres import Centres, Charging, backup_folder
+from geoveil.zones.centres import Centres, Charging, Near, backup_folder
 from geoveil.zones.certificate import (
     Rules,
     is_of_zones,
@@ -12,10 +12,11 @@ from geoveil.zones.certificate import (
 )
 from geoveil.zones.cutting import GAP, Cut, cut, distances, kept_points, piece_numbers, shortened, travelled
 from geoveil.zones.places import HiddenPlace, PlacesLike, ProposedPlace, places_of, propose_places
-from geoveil.zones.zone import MARGIN, NEAR, Hiding, Zone
+from geoveil.zones.zone import CHANCE, MARGIN, NEAR, Hiding, Zone
 from geoveil.zones.zones_release import ZonesRelease
 
 __all__ = [
+    "CHANCE",
     "GAP",
     "MARGIN",
     "NEAR",
@@ -25,6 +26,7 @@ __all__ = [
     "Cut",
     "HiddenPlace",
     "Hiding",
+    "Near",
     "PlacesLike",
     "ProposedPlace",
     "Rules",

@@ -11,23 +11,27 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from filelock import FileLock
 
 from geoveil._types import Path as PathLike
 from geoveil.certificates.certificate import strict_json
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
 from geoveil.mechanisms.discs import Disc
 from geoveil.noise import Source, random_bytes
 from geoveil.private_files import may_be_read_by_others, write_private
 from geoveil.zones.places import HiddenPlace
 from geoveil.zones.zone import NEAR, Hiding, Zone
 
-__all__ = ["Centres", "Charging", "NoCharging", "backup_folder"]
+__all__ = ["Centres", "Charging", "Near", "NoCharging", "backup_folder"]
 
+#: What an owner says of a place near a known one: that it is that one, or another one.
+Near: TypeAlias = Literal["same", "another"]
+#: Metres from a declared place up to which its owner must say so, and within which it needs no saying.
+_ASKED, _SAME = 3 * NEAR, 1
 #: The environment variable with the folder of backups.
 _BACKUPS = "GEOVEIL_CENTRES_BACKUP"
 _FORMAT = "geoveil centres"
@@ -57,7 +61,7 @@ class NoCharging:
 
 @dataclass(frozen=True)
 class _Known:
-    """A place with its zone."""
+    """A place that was declared, with its zone: the first place of a zone is the one for which it was drawn."""
 
     place: HiddenPlace
     zone: Zone
@@ -107,13 +111,14 @@ class Centres:
         source: Source,
         charging: Charging | None = None,
         published: Iterable[Zone] = (),
+        near: Near | None = None,
     ) -> list[Zone]:
         """Return the zone of each place, each zone once; centres of new places are charged, drawn and stored.
 
         Parameters
         ----------
         places : sequence of HiddenPlace
-            The places. One within `NEAR` metres of a known place has the centre of that place.
+            The places. One within `NEAR` metres of a place for which a centre was drawn has that centre.
         hiding : Hiding
             How new places are hidden. A known place must have been hidden in the same way.
         source : Source
@@ -123,53 +128,63 @@ class Centres:
         published : sequence of Zone
             Zones of earlier releases, from their certificates: a place that one of them may hide, although the file
             does not know it, is refused, as the file then seems to be an older one or another.
+        near : {"same", "another"}, optional
+            Whether a place up to three times as far from a known one is that one, which was declared less exactly, or
+            another one. Without it, such a place is refused.
         """
+        check_near(near)
         charging = NoCharging() if charging is None else charging
         with self._locked():
             known = self._read()
             found = []
             for place in places:
-                near = self._near(place, known)
-                if near is None:
-                    self._refuse_second(place, known, published)
+                match = self._match(place, known, near)
+                if match is None:
+                    self._refuse_second(place, known, published, near)
                     identity = random_bytes(8).hex()
                     with charging.charging(identity, hiding.law):
                         zone = Zone(identity, hiding.law.draw(place.lat, place.lon, source), hiding)
-                        near = _Known(place, zone, not source.exact)
-                        known = [*known, near]
+                        match = _Known(place, zone, not source.exact)
+                        known = [*known, match]
                         self._write(known)
-                elif near.zone.hiding != hiding:
-                    raise self._hidden_otherwise(near.zone.hiding)
-                elif near.experiment and source.exact:
+                elif match.zone.hiding != hiding:
+                    raise self._hidden_otherwise(match.zone.hiding)
+                elif match.experiment and source.exact:
                     allowed = "a file without seeded centres: anyone who knows the seed knows the place"
                     raise InvalidFile(str(self.path), "centres of an experiment", allowed, "Name a new file.")
                 else:
-                    with charging.charging(near.zone.id, hiding.law):
+                    with charging.charging(match.zone.id, hiding.law):
                         pass
-                found.append(near.zone)
+                    if match.place.distance(place) > _SAME:
+                        known = [*known, replace(match, place=place)]
+                        self._write(known)
+                found.append(match.zone)
         return [*dict.fromkeys(found)]
 
-    def rehearsed(self, places: Sequence[HiddenPlace], hiding: Hiding, source: Source) -> list[Zone]:
+    def rehearsed(
+        self, places: Sequence[HiddenPlace], hiding: Hiding, source: Source, near: Near | None = None
+    ) -> list[Zone]:
         """Return the zones of known places, and zones of new places that are not kept: for the owner's eyes alone.
 
         What they would leave of tracks is like what a release would leave. It must not be published, as a release has
         other centres.
         """
+        check_near(near)
         known, found = self._read(), []
         for place in places:
-            near = self._near(place, known)
-            if near is None:
+            match = self._match(place, known, near)
+            if match is None:
                 zone = Zone(random_bytes(8).hex(), hiding.law.draw(place.lat, place.lon, source), hiding)
-                near = _Known(place, zone, not source.exact)
-                known = [*known, near]
-            elif near.zone.hiding != hiding:
-                raise self._hidden_otherwise(near.zone.hiding)
-            found.append(near.zone)
+                match = _Known(place, zone, not source.exact)
+            elif match.zone.hiding != hiding:
+                raise self._hidden_otherwise(match.zone.hiding)
+            known = [*known, replace(match, place=place)]
+            found.append(match.zone)
         return [*dict.fromkeys(found)]
 
     def known(self) -> list[Zone]:
         """Return the zones in the file."""
-        return [each.zone for each in self._read()]
+        return [*dict.fromkeys(each.zone for each in self._read())]
 
     @property
     def backup(self) -> Path:
@@ -179,18 +194,40 @@ class Centres:
 
         return backup_folder() / f"{sha256(os.fsencode(name)).hexdigest()[:16]}.json"
 
-    def _near(self, place: HiddenPlace, known: Sequence[_Known]) -> _Known | None:
-        """Return the nearest known place within `NEAR` metres."""
-        near = [each for each in known if each.place.distance(place) <= NEAR]
-        return min(near, key=lambda each: each.place.distance(place), default=None)
+    @staticmethod
+    def _match(place: HiddenPlace, known: Sequence[_Known], near: Near | None) -> _Known | None:
+        """Return the known place that a place is taken for, if there is one; refuse to guess.
 
-    def _refuse_second(self, place: HiddenPlace, known: Sequence[_Known], published: Iterable[Zone]) -> None:
+        Places that are declared later change nothing about it: among several, it is the one that was declared first.
+        """
+        away = {number: each.place.distance(place) for number, each in enumerate(known)}
+        drawn: dict[str, int] = {}
+        for number, each in enumerate(known):
+            drawn.setdefault(each.zone.id, number)
+        # A place that was declared before, or one so near that the disc has room for the margin around it.
+        for numbers, limit in ((away, _SAME), (drawn.values(), NEAR)):
+            for number in numbers:
+                if away[number] <= limit:
+                    return known[number]
+        asked = [number for number in away if away[number] <= _ASKED]
+        if not asked or near == "another":
+            return None
+        if near == "same":
+            return known[min(asked, key=lambda number: away[number])]
+        allowed = f"places within {NEAR} m of a known one, or more than {_ASKED} m away, unless you say what it is"
+        remedy = Message("Say {near:same} if it is the known place, typed less exactly, or {near:another} if not.")
+        raise InvalidParameter("places", "...", allowed, remedy)
+
+    def _refuse_second(
+        self, place: HiddenPlace, known: Sequence[_Known], published: Iterable[Zone], near: Near | None
+    ) -> None:
         """Refuse to draw a centre for a place that seems to have one elsewhere."""
         for path in sorted(backup_folder().glob("*.json")):
             if path == self.backup:
                 continue
             content = _content(path)
-            if self._near(place, _entries(path, content)) is not None:
+            limit = NEAR if near == "another" else _ASKED
+            if any(each.place.distance(place) <= limit for each in _entries(path, content)):
                 remedy = f"Use {content['path']}, or its copy {path}: a second centre would tell more about the place."
                 raise FileUnavailable(str(self.path), "a place has a centre in another file", "that file", remedy)
         held = {each.zone.id for each in known}
@@ -217,7 +254,9 @@ class Centres:
             remedy = "Create the folder first."
             raise FileUnavailable(str(self.path), "its folder does not exist", "in an existing folder", remedy)
         try:
-            with FileLock(self.path.with_name(f".{self.path.name}.lock"), mode=0o600):
+            # Beside a link there would be a second lock, and writing would replace the link.
+            file = self.path.resolve()
+            with FileLock(file.with_name(f".{file.name}.lock"), mode=0o600):
                 yield
         except OSError as problem:
             why = f"cannot be read or written ({problem.strerror or problem})"
@@ -238,8 +277,9 @@ class Centres:
         found = _entries(self.path, _content(self.path))
         if self.backup.exists():
             # An older copy may have been put back, and a crash may have come between two writes.
-            held = {each.zone.id for each in found}
-            found += [each for each in _entries(self.backup, _content(self.backup)) if each.zone.id not in held]
+            held = {(each.zone.id, each.place) for each in found}
+            kept = _entries(self.backup, _content(self.backup))
+            found += [each for each in kept if (each.zone.id, each.place) not in held]
         return found
 
     def _write(self, known: Sequence[_Known]) -> None:
@@ -255,7 +295,13 @@ class Centres:
         folder = backup_folder()
         folder.mkdir(parents=True, exist_ok=True)
         write_private(self.backup, text)
-        write_private(self.path, text)
+        write_private(self.path.resolve(), text)
+
+
+def check_near(near: object) -> None:
+    """Refuse what says neither that a place is a known one nor that it is another one."""
+    if near not in (None, "same", "another"):
+        raise InvalidParameter("near", near, "'same' or 'another'", "Leave it out: it is asked for where it matters.")
 
 
 def backup_folder() -> Path:

@@ -109,7 +109,8 @@ def words_of(zones: Sequence[Zone], noise: str | None = None) -> str:
             f"Starting from even odds, anyone who must tell which of two places {hidden(far)} apart is the hidden one "
             f"is right at most {CHANCE:.0%} of the time"
             + (
-                f" (ρ = {law.rho} per m², except with a probability of {law.exclusion(far):.1g})."
+                f" (ρ = {law.rho} per m², which adds up with that of other releases, except with a probability of "
+                f"{law.exclusion(far):.1g}: the disc then rules one of the places out)."
                 if apart
                 else f"; in the other cases the disc itself rules one of them out (with a probability of at most "
                 f"{law.advantage(far):.0%})."
@@ -166,6 +167,7 @@ def zones_certificate(
         "rules": rules.describe(),
         "chance": CHANCE,
         "hidden": [zone.hiding.law.hidden(CHANCE) for zone in zones],
+        "exclusion": [zone.hiding.law.exclusion(zone.hiding.law.hidden(CHANCE)) for zone in zones],
         "columns": [str(name) for name in columns],
         "words": words_of(zones, None if noise is None else str(noise["words"])),
         "noise": None if noise is None else dict(noise),
@@ -207,6 +209,9 @@ def zones_problems(account: Mapping[str, Any]) -> list[str]:
         stated > least for stated, least in zip(account["hidden"], hidden, strict=True)
     ):
         problems.append(f"hidden: {account['hidden']} m is stated, and the discs hide {hidden} m")
+    ruled_out = [zone.hiding.law.exclusion(hidden[number]) for number, zone in enumerate(zones)]
+    if any(stated < 0.999 * least for stated, least in zip(account["exclusion"], ruled_out, strict=True)):
+        problems.append(f"exclusion: {account['exclusion']} is stated, and the discs have {ruled_out}")
     if account["exact"] != (not account["inexact"]):
         problems.append("exact: it contradicts inexact")
     return problems
