@@ -84,7 +84,10 @@ def test_removed_values_do_not_decide_how_others_are_read(case: str, form: str, 
         usual = [f"{5 + at:02d}/04/2026 08:00" for at in range(1, 10)]
         if "day" not in case:
             usual = [USUAL[type(firsts[1]) if column == "time" else str](at) for at in range(1, 10)]
-        columns = {"time": [usual[0], *usual], "pulse": [100, *(100 + np.arange(9) * 7 % 5).tolist()]}
+        columns: dict[str, list[Any]] = {
+            "time": [usual[0], *usual],
+            "pulse": [100, *(100 + np.arange(9) * 7 % 5).tolist()],
+        }
         columns |= {"tag": ["out"] * 10, "lat": [47.37, *(47.39 + np.arange(9) * 1e-4)], "lon": [8.54] * 10}
         columns[column][0] = first
         frame: Any = pd.DataFrame(columns, dtype=object if form == "csv" else None)
