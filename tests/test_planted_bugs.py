@@ -484,7 +484,7 @@ def flat_sphere(patch: pytest.MonkeyPatch) -> None:
 
 def centre_drawn_again(patch: pytest.MonkeyPatch) -> None:
     """A new centre on each run."""
-    patch.setattr(Centres, "_near", lambda centres, place, known: None)
+    patch.setattr(Centres, "_match", lambda centres, place, known, near: None)
 
 
 def radius_of_the_place(patch: pytest.MonkeyPatch) -> None:
