@@ -416,3 +416,24 @@ def test_a_ledger_confirms_its_centres(tmp_path: Path) -> None:
     assert not gv.verify(path, ledger=other).holds
     cheaper = {**release.certificate()["zones"][0], "id": "another"}
     assert not gv.verify(written(release, path, zones=[cheaper]), ledger=ledger).holds
+
+
+def test_segments_that_end_inside_a_zone_make_no_pieces(tmp_path: Path) -> None:
+    """Whether a recording paused at a removed point does not divide what is published on both sides of it."""
+    [zone] = hidden(ride(), tmp_path).zones
+    # North of the disc: beyond its edge, a metre within it, and beyond it again.
+    metre = 180 / (np.pi * 6_335_439)
+    lat = [zone.lat + (zone.radius + beyond) * metre for beyond in (3, -1, 3)]
+    lon = [zone.lon + east * metre * 1.5 for east in (-5, 0, 5)]
+    points = [
+        f'<trkpt lat="{y:.7f}" lon="{x:.7f}"><time>2026-05-01T08:00:0{i}Z</time></trkpt>'
+        for i, (y, x) in enumerate(zip(lat, lon, strict=True))
+    ]
+    told = []
+    for pause in ("", "</trkseg><trkseg>"):
+        track = f"<trk><trkseg>{points[0]}{points[1]}{pause}{points[2]}</trkseg></trk>"
+        (tmp_path / "ride.gpx").write_text(
+            f'<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">{track}</gpx>'
+        )
+        told.append(hidden(tmp_path / "ride.gpx", tmp_path).pieces.tolist())
+    assert told == [[0, 0], [0, 0]]

@@ -177,10 +177,13 @@ def _seconds(data: Intake) -> Floats | None:
 
 
 def _track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of the track of each point: one for each person, or for each track and segment of a file."""
+    """Return the number of the track of each point: one for each person, or for each track of a file.
+
+    Segments are left out: that one ended where points were removed is no reason for a new piece.
+    """
     import pandas as pd
 
-    names = [name for name in structure if name in data.form.names]
+    names = [name for name in structure if name in data.form.names and name != "segment"]
     columns = [np.asarray(data.form.column(name)) for name in names]
     if data.persons is not None:
         columns.append(data.persons.codes)
