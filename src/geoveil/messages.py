@@ -18,6 +18,7 @@ class Naming:
         "gv.local": "gv.local(lat=..., lon=..., radius=...)",
         "gv.areas": "gv.areas(name)",
         "locations.overwrite": "gv.Locations(..., overwrite=True)",
+        "request.accepted": "FileRequest(..., accepted=True)",
         "gv.suggest_area": "gv.suggest_area(x)",
         "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
         "x.set_crs": (

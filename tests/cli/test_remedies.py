@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import zipfile
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import geopandas
+import numpy as np
+import pandas as pd
 import pytest
 import shapely
 
@@ -132,3 +135,87 @@ def test_a_key_by_its_name(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyP
     assert run("key", "create", "mykey").code == 0
     assert run(*line).code == 0
     assert run("verify", "released.csv", "--key", "mykey").code == 0
+
+
+def places_of(frame: pd.DataFrame) -> Callable[[Path], object]:
+    """Writes a table of people at stops."""
+    return lambda path: frame.to_csv(path, index=False)
+
+
+STOPS = pd.DataFrame(
+    {
+        "stop_name": [f"Stop {number}" for number in range(20) for _ in range(10)],
+        "lat": [37.7 + number * 5e-3 for number in range(20) for _ in range(10)],
+        "lon": [-122.5 + number * 5e-3 for number in range(20) for _ in range(10)],
+    }
+)
+
+
+@pytest.mark.parametrize("command", [["points", "t.csv", "-o", "o.csv"], ["hull", "t.csv", "-o", "o.gpkg"]])
+@pytest.mark.parametrize("remedy", ["--pseudonyms", "--keep stop_name"])
+def test_labels_that_tell_places_are_released_by_name_alone(
+    command: list[str], remedy: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was measured is in the message, for the owner; it is in no file. --yes does not say yes to a column."""
+    monkeypatch.chdir(tmp_path)
+    places_of(STOPS)(tmp_path / "t.csv")
+    line = [*command, *LOCAL, "--person", "stop_name", "--hide", "20m"]
+    done = run(*line, "--yes")
+    assert done.code == 2
+    said = " ".join(done.err.split())
+    assert "explains 100% of where they are" in said
+    assert remedy in said
+    assert not [*tmp_path.glob("o.*")]
+    done = run(*line, *shlex.split(remedy))
+    assert done.code == 0, done.err
+    certificates = [path.read_text() for path in tmp_path.glob("o.*.json")]
+    assert certificates
+    assert not any("explains" in text or "%" in text.replace("75%", "").replace("95%", "") for text in certificates)
+
+
+def crowd(path: Path, persons: int, each: int) -> None:
+    """Writes persons near the middle of an area."""
+    rng, n = np.random.default_rng(1), persons * each
+    users = [f"u{number}" for number in range(persons) for _ in range(each)]
+    lat, lon = 37.77 + rng.normal(0, 0.02, n), -122.42 + rng.normal(0, 0.02, n)
+    pd.DataFrame({"user": users, "lat": lat.round(6), "lon": lon.round(6)}).to_csv(path, index=False)
+
+
+#: A question whose error is hopeless: its persons and their points, and the options.
+HOPELESS: dict[str, tuple[int, int, list[str]]] = {
+    "heatmap": (4, 3, ["--cell", "1km", "--hide", "5km"]),
+    "counts": (4, 3, ["--regions", "h3:7", "--hide", "500m"]),
+    "summary": (100, 40, ["--hide", "2km"]),
+    "hull": (100, 40, ["--hide", "2km"]),
+    "nearest": (100, 40, ["--at", "37.77,-122.42", "-k", "3", "--hide", "2km"]),
+    "within": (100, 40, ["--at", "37.77,-122.42", "--radius", "500m", "--hide", "2km"]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", HOPELESS)
+def test_hopeless_answers_are_refused_with_remedies_that_work(
+    question: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is charged; each remedy of the message is run: another question, less that is hidden, --yes."""
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("h3") if question == "counts" else None
+    persons, each, given = HOPELESS[question]
+    crowd(tmp_path / "t.csv", persons, each)
+    shared = ["t.csv", "--area", "37.77,-122.42,20km", "--person", "user"]
+    assert run("budget", "create", "b.db", *(f"u{number}" for number in range(persons)), "--rho", "1").code == 0
+    before = run("budget", "show", "b.db").out
+    done = run(question, *shared, *given, "--ledger", "b.db")
+    assert done.code == 2
+    said = " ".join(done.err.split())
+    assert "This would be hopeless" in said
+    assert run("budget", "show", "b.db").out == before
+    assert "--yes releases it nevertheless" in said
+    assert run(question, *shared, *given, "--yes").code == 0
+    less = re.search(r"--hide (\d+)", said)
+    assert less
+    assert run(question, *shared, *given[:-1], less[1]).code == 0
+    if other := re.search(r"with 'geoveil (\w+)'((?: --\w+ (?:'[^']*'|[\w:.]+))*) \(", said):
+        target = [] if other[1] != "points" else ["-o", "o.csv"]
+        assert run(other[1], *shared, *shlex.split(other[2]), *given[-2:], *target).code == 0
+    assert run("check", "t.csv").code in (0, 3)

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from geoveil.advice.advice import Advice, Use, advise
 from geoveil.advice.purposes import PURPOSES, Outlook, Purpose, smoothed_hopeless
+from geoveil.advice.refusals import concerns_about
 
-__all__ = ["PURPOSES", "Advice", "Outlook", "Purpose", "Use", "advise", "smoothed_hopeless"]
+__all__ = ["PURPOSES", "Advice", "Outlook", "Purpose", "Use", "advise", "concerns_about", "smoothed_hopeless"]

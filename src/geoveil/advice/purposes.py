@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from geoveil.answering.crowd import Slices
 from geoveil.answering.crowd_requests import heatmap
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.public_rows import PublicRows
+from geoveil.geo.geometries import Floats
 from geoveil.planning import plan
 from geoveil.postprocess.flow_cells import advise_flows, round_length
 from geoveil.postprocess.motion import CAR, Motion
@@ -24,7 +25,7 @@ from geoveil.privacy import CGP, GP, Guarantee, dist_inf, protected_metric
 from geoveil.wording import protected
 from geoveil.words import counted, metres
 
-__all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict", "smoothed_hopeless"]
+__all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict", "count_outlook", "planned_answer", "smoothed_hopeless"]
 
 Verdict: TypeAlias = Literal["good", "fair", "hopeless"]
 _ORDER: tuple[Verdict, ...] = ("good", "fair", "hopeless")
@@ -129,12 +130,19 @@ def _radius(rows: PublicRows, guarantee: Guarantee, n: int, largest: int) -> flo
 
 
 def _planned(
-    question: str, rows: PublicRows, guarantee: Guarantee, n: int, largest: int, *, each: bool = False
+    question: str,
+    rows: PublicRows,
+    guarantee: Guarantee,
+    n: int,
+    largest: int,
+    *,
+    each: bool = False,
+    **options: Any,
 ) -> float:
     rho = guarantee if isinstance(guarantee, CGP) else None
     epsilon = guarantee if isinstance(guarantee, GP) else None
     area = rows.plane.area
-    return plan(question, n=n, largest=largest, rho=rho, epsilon=epsilon, each=each, area=area).error
+    return plan(question, n=n, largest=largest, rho=rho, epsilon=epsilon, each=each, area=area, **options).error
 
 
 class HomePurpose(Purpose):
@@ -240,6 +248,17 @@ class AnswerPurpose(Purpose):
         return Outlook(error, "m", metres(error, 2), told, _judged(error, rows, guarantee), {})
 
 
+def planned_answer(question: str, rows: PublicRows, guarantee: Guarantee, **options: Any) -> Outlook:
+    """Return what to expect of a question about each person, which has options; it is judged by the area alone."""
+    wanted = rows.protecting(guarantee, rows.protect)
+    found = rows.typical(wanted.metric, None)
+    error = _planned(question, rows, wanted, found.points, found.largest, **options)
+    told = f"the answer for a typical person is off by up to {metres(error)}"
+    # That of a single point, which points are compared with, says little about a hull or a distance.
+    verdict: Verdict = "hopeless" if is_hopeless(error, math.inf, rows.plane.area) else "fair"
+    return Outlook(error, "m", metres(error, 2), told, verdict)
+
+
 class MapPurpose(Purpose):
     """A heat map of a crowd."""
 
@@ -287,17 +306,27 @@ class CountPurpose(Purpose):
             if districts < _FEW_DISTRICTS or rows.side**2 > _MOST_HEXAGONS * area:
                 continue
             areas = np.full(math.ceil(districts), area)
-            error = count_blurs(total, _gaussian_rho(wanted), areas, 4 * np.sqrt(areas)).deviation
-            share = error / (total / districts)
-            verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
-            size = f"{area / 1e6:.2g} km²"
-            mean = f"{float(f'{total / districts:.2g}'):,.10g}"
-            told = f"the count of a district of {size} is typically off by {error:.2g} of {mean} persons"
             question = {"regions": f"h3:{resolution}"}
-            found.append(Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict, {}, question))
+            found.append(replace(_counted(total, wanted, areas, districts), question=question))
         if not found:
             return Outlook(total, "persons", "", "no districts suit the area", "hopeless")
         return min(found, key=lambda each: _ORDER.index(each.verdict))
+
+
+def count_outlook(rows: PublicRows, guarantee: Guarantee, areas: Floats) -> Outlook:
+    """Return what to expect of counts in regions of these areas in m²."""
+    wanted = rows.protecting(guarantee, rows.protect, crowd=True)
+    return _counted(_total(rows, wanted), wanted, areas, len(areas))
+
+
+def _counted(total: float, guarantee: Guarantee, areas: Floats, districts: float) -> Outlook:
+    error = count_blurs(total, _gaussian_rho(guarantee), areas, 4 * np.sqrt(areas)).deviation
+    share = error / (total / districts)
+    verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
+    size = f"{float(areas.mean()) / 1e6:.2g} km²"
+    mean = f"{float(f'{total / districts:.2g}'):,.10g}"
+    told = f"the count of a district of {size} is typically off by {error:.2g} of {mean} persons"
+    return Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict)
 
 
 class FlowPurpose(Purpose):

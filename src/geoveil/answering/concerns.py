@@ -1,20 +1,26 @@
-"""Concerns about a release of points, which its owner should know before it is made; public numbers alone decide."""
+"""Concerns about a release of points, which its owner should know before it is made.
+
+Errors follow from public numbers. What labels tell is found by looking at the data.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from geoveil._types import Columns
 from geoveil.answering.counted_rows import CountedRows
-from geoveil.errors import Message
+from geoveil.errors import Mention, Message
 from geoveil.geo import Area
+from geoveil.geo.columns import named_in
 from geoveil.geo.geometries import Index
 from geoveil.privacy import CGP, Guarantee, dist_inf
 from geoveil.queries import Persons, Query, UnitSizes
 from geoveil.words import metres
 
-__all__ = ["Concern", "concerns_of", "concerns_of_rows", "half_of_points", "is_hopeless"]
+__all__ = ["Concern", "concerns_of", "concerns_of_labels", "concerns_of_rows", "half_of_points", "is_hopeless"]
 
 #: An error of points is hopeless if it exceeds the area's radius divided by this,
 _LOST = 4
@@ -37,6 +43,8 @@ class Concern(Message):
         Whether someone at a terminal is asked before the release, rather than only told.
     hopeless : bool
         Whether the error is hopeless (see `is_hopeless`): commands refuse the release unless they are told to go on.
+    column : str, optional
+        A column whose labels are released and seem to tell places: commands refuse the release until it is named.
     **data : object
         The values of the placeholders for data.
 
@@ -49,9 +57,11 @@ class Concern(Message):
     ('All 400 points belong to one person and share the budget:', True)
     """
 
-    def __init__(self, template: str, /, *, grave: bool, hopeless: bool = False, **data: object) -> None:
+    def __init__(
+        self, template: str, /, *, grave: bool, hopeless: bool = False, column: str | None = None, **data: object
+    ) -> None:
         super().__init__(template, **data)
-        self.grave, self.hopeless = grave, hopeless
+        self.grave, self.hopeless, self.column = grave, hopeless, column
 
 
 def is_hopeless(error: float, alone: float, area: Area) -> bool:
@@ -144,11 +154,34 @@ def concerns_of(
     return [Concern(f"{problem} What helps: {'; '.join(helps)}.", grave=grave, hopeless=hopeless, **told)]
 
 
+def concerns_of_labels(column: object, why: Sequence[str], keep: Columns) -> list[Concern]:
+    """Return the concern that released labels of persons tell places. It looks at the data, for its owner alone.
+
+    Parameters
+    ----------
+    column : str
+        The column of persons, whose labels are released.
+    why : sequence of str
+        What was found, see `label_suspicions`.
+    keep : "all" or sequence of names, optional
+        Columns that are released unchanged: naming the column there says that its labels may be public.
+    """
+    name = str(column)
+    if not why or column in named_in(keep, [name]):
+        return []
+    told = (
+        "The labels of persons in {name!r} are released unchanged, and may reveal locations: {why}. Release "
+        "pseudonyms in their place with {pseudonyms:True}, or say that these labels may be public with {named}."
+    )
+    return [Concern(told, grave=True, column=name, name=name, why=", and ".join(why), named=Mention("keep", name))]
+
+
 def concerns_of_rows(rows: CountedRows) -> list[Concern]:
     """Return the concerns about the release of points that were counted."""
     rules = rows.rules
     units = UnitSizes(1) if rows.counted.largest is not None else None
-    return concerns_of(
+    labels = concerns_of_labels(rules.settings.by, rows.counted.telling, rules.keep)
+    return labels + concerns_of(
         rows.persons,
         rules.query(1, units),
         rules.guarantee,

@@ -21,8 +21,8 @@ from geoveil.answering.timed_rows import TimedRows, times_of
 from geoveil.errors import InvalidFile
 from geoveil.facts import NONE, RowCounts
 from geoveil.geo import Plane
-from geoveil.geo.columns import distinct
-from geoveil.geo.disclosure import check_kept
+from geoveil.geo.columns import ROW, distinct
+from geoveil.geo.disclosure import check_kept, label_suspicions
 from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.fingerprints import Fingerprint, State, file_state
 from geoveil.geo.forms import Floats
@@ -65,6 +65,8 @@ class Counted:
     known: list[tuple[int, NDArray[np.int32]]] = field(default_factory=list)
     state: State | None = None
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
+    #: Why the labels of persons, where they are released, seem to tell places: for the owner alone.
+    telling: list[str] = field(default_factory=list)
 
     @property
     def largest(self) -> Index | None:
@@ -97,7 +99,9 @@ def count_rows(rules: RowRules, progress: Progress, *, every_column: bool = Fals
         return batch, less, coded, labels_of_points(batch, labels), times_of(batch, rules.times)
 
     wanted = [*rules.asked_about, *(rules.kept if every_column else [*rules.texts, *rules.named])]
-    sample, types, known = RowSample(rules.named), set[str](), 0
+    told = rules.by != [ROW] and not rules.settings.pseudonyms
+    labelled = [name for name in rules.by if told and rules.kept.get(name) == "person"]
+    sample, types, known = RowSample([*rules.named, *labelled]), set[str](), 0
     timed = None
     if rules.times:
         timed = TimedRows(counted.people, rules.times, rules.settings.step, rules.guarantee.metric)
@@ -126,7 +130,11 @@ def count_rows(rules: RowRules, progress: Progress, *, every_column: bool = Fals
     counted.check(rules, types)
     if rules.form.spreadsheet:
         counted.found.formulas.update(name for name in rules.texts if has_formulas(pa.array([name])))
-    check_kept(sample.columns(without=counted.found.placed), sample.places, rules.keep, rules.plane)
+    columns = sample.columns(without=counted.found.placed)
+    for name in labelled:
+        if name in columns:
+            counted.telling += label_suspicions(name, columns.pop(name), sample.places, rules.plane)
+    check_kept(columns, sample.places, rules.keep, rules.plane)
     return counted
 
 

@@ -135,6 +135,9 @@ class FileQuestion:
             raise click.UsageError("--pseudonyms needs --person COLUMN, and an answer for each person.")
         if request.options.together and settings.person is None:
             raise click.UsageError("--together needs --person COLUMN: without it all points are one person's.")
+        others = [name for name in request.options.keep if name != settings.person]
+        if request.question != "points" and others:
+            raise click.UsageError("--keep goes with the --person column here: answers have no other columns.")
         smooth = request.options.motion is not None
         if smooth and request.budget.guarantee.symbol != "rho":
             raise click.UsageError(
@@ -249,7 +252,8 @@ class FileQuestion:
 
     def _confirm(self, request: FileRequest, concerns: Sequence[Concern]) -> None:
         """Tell of earlier releases and of concerns about this one; someone at a terminal is asked about grave ones."""
-        _tell_earlier(request)
+        if request.question == "points":
+            _tell_earlier(request)
         for concern in concerns:
             # A release that is refused says why; smoothed tracks are better than these.
             if request.accepted or not concern.hopeless:
@@ -373,6 +377,8 @@ class ShownAnswer:
         return terminal.table(columns, rows, total=len(whole))
 
 
+_yes = click.option("--yes", "-y", is_flag=True, help="Release without asking, even if the error is hopeless.")
+
 # The commands ------------------------------------------------------------------------------------------------------
 
 
@@ -388,7 +394,7 @@ class ShownAnswer:
     "Through a pipe:",
     f"cat trips.csv | geoveil points - -o - --person user {_AREA} --rho 5e-5 | head -3",
 )
-@click.option("--yes", "-y", is_flag=True, help="Release without asking, even if the error is hopeless.")
+@_yes
 @question("points", ("keep", "motion", "method", "pseudonyms"), _ANSWERED)
 def points(asking: FileQuestion, yes: bool) -> None:
     """Release every point of a file, with noise.
@@ -415,8 +421,9 @@ def points(asking: FileQuestion, yes: bool) -> None:
     "For each user, with a map:",
     f"geoveil hull trips.csv -o hulls.gpkg --person user {_AREA} --rho 1e-3 --report hulls.html",
 )
-@question("hull", ("together", "pseudonyms", "label"), _ANSWERED)
-def hull(asking: FileQuestion) -> None:
+@_yes
+@question("hull", ("keep", "together", "pseudonyms", "label"), _ANSWERED)
+def hull(asking: FileQuestion, yes: bool) -> None:
     """Release the convex hull of a file's locations: a polygon.
 
     The output's ending tells its format: .geojson, .gpkg, .shp, .parquet or .csv.
@@ -428,7 +435,7 @@ def hull(asking: FileQuestion) -> None:
             click.echo(_wkt(done.releases[0]))
         done.show()
 
-    asking.answer(show)
+    replace(asking, yes=yes).answer(show)
 
 
 def _wkt(release: Release) -> str:
@@ -449,8 +456,9 @@ def _wkt(release: Release) -> str:
     "With their locations, which get half of the budget:",
     f"geoveil nearest trips.csv --at 37.795,-122.394 -k 5 --locations 50% {_AREA} --rho 1e-2 -o near.csv",
 )
-@question("nearest", ("at", "k", "locations", "together", "pseudonyms", "label"), _ANSWERED)
-def nearest(asking: FileQuestion) -> None:
+@_yes
+@question("nearest", ("at", "k", "locations", "keep", "together", "pseudonyms", "label"), _ANSWERED)
+def nearest(asking: FileQuestion, yes: bool) -> None:
     """Find the k rows nearest to a public place.
 
     Rows are counted from 1. Do not look up their locations in the data and publish them: --locations releases
@@ -458,17 +466,18 @@ def nearest(asking: FileQuestion) -> None:
     """
     if asking.output.drawn and asking.request.options.locations is None:
         raise click.UsageError("A map draws locations: add --locations, which releases them.")
-    asking.answer(ShownAnswer.show_rows)
+    replace(asking, yes=yes).answer(ShownAnswer.show_rows)
 
 
 @command(
     "When was each user first within 500 m of a station?",
     f"geoveil within trips.csv --at 37.795,-122.394 --radius 500m --person user {_AREA} --rho 1e-3",
 )
-@question("first_within", ("at", "radius", "together", "pseudonyms", "label"), ("dry_run", *PRINTING))
-def within(asking: FileQuestion) -> None:
+@_yes
+@question("first_within", ("at", "radius", "keep", "together", "pseudonyms", "label"), ("dry_run", *PRINTING))
+def within(asking: FileQuestion, yes: bool) -> None:
     """Find the first row within a distance of a public place, if there is one."""
-    asking.answer(ShownAnswer.show_rows)
+    replace(asking, yes=yes).answer(ShownAnswer.show_rows)
 
 
 @command(
@@ -477,8 +486,9 @@ def within(asking: FileQuestion) -> None:
     "As files with certificates:",
     f"geoveil summary trips.csv -o summary --person user {_AREA} --rho 1e-4",
 )
-@question("summary", ("together", "pseudonyms", "label"), _ANSWERED, ("target", "sign"))
-def summary(asking: FileQuestion) -> None:
+@_yes
+@question("summary", ("keep", "together", "pseudonyms", "label"), _ANSWERED, ("target", "sign"))
+def summary(asking: FileQuestion, yes: bool) -> None:
     """Release center, radius and bounds of a file's locations.
 
     The radius is that of the smallest circle around all locations. A third of the budget goes to each of the three.
@@ -497,7 +507,7 @@ def summary(asking: FileQuestion) -> None:
         files = [] if done.target.path is None else [("folder", done.target.path)]
         terminal.say(terminal.grid([("guarantee", lines_of(whole)[0][1]), *files, *done.output.lines]))
 
-    asking.answer(show)
+    replace(asking, yes=yes).answer(show)
 
 
 def _summary(releases: list[Release], by: str | None) -> Table:
@@ -525,8 +535,9 @@ def _summary(releases: list[Release], by: str | None) -> Table:
     "By hour of the day, protecting any day of a user:",
     f"geoveil heatmap trips.csv --cell 1km --person user --protect '1 day' --every 'hour of day' {_AREA} --hide 200m",
 )
+@_yes
 @question("heatmap", ("cell", *_CROWD), _DRAWN)
-def heatmap(asking: FileQuestion) -> None:
+def heatmap(asking: FileQuestion, yes: bool) -> None:
     """Release a heat map of a crowd: how many persons are expected in each cell.
 
     Noise is added once to the whole map, so it is small beside a crowd. --person names the column of persons.
@@ -539,20 +550,21 @@ def heatmap(asking: FileQuestion) -> None:
         rows, columns = release.grid.shape  # type: ignore[attr-defined]
         terminal.answer(f"{rows} by {columns} cells{slices}; {release.elsewhere:.3g} {release.counted} elsewhere.")
 
-    _ask_crowd(asking, show)
+    _ask_crowd(replace(asking, yes=yes), show)
 
 
 @command(
     "How many users are in each district?",
     f"geoveil counts trips.csv --regions districts.geojson --person user {_AREA} --hide 200m -o counts.gpkg",
 )
+@_yes
 @question("counts", ("regions", "name", *_CROWD), _DRAWN)
-def counts(asking: FileQuestion) -> None:
+def counts(asking: FileQuestion, yes: bool) -> None:
     """Release how many persons are expected in each of several public regions."""
     if asking.request.options.regions is None:
         raise click.UsageError("Give --regions, a file of polygons.")
     named = asking.request.options.name or "region"
-    _ask_crowd(asking, lambda release: _show_top(release, named, release.counted, "noisy"))
+    _ask_crowd(replace(asking, yes=yes), lambda release: _show_top(release, named, release.counted, "noisy"))
 
 
 @command(

@@ -18,6 +18,7 @@ from geoveil.facts import Reason, Unchanged
 from geoveil.geo.columns import in_full, is_coordinate, named_in, tells_places
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.location_values import location_values, numbers_of
+from geoveil.geo.recognition import names_persons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from geoveil.geo.planes import Plane
 
 __all__ = [
+    "REPEATED",
     "SAMPLE",
     "check_kept",
     "followed_share",
+    "label_suspicions",
     "own_suspicions",
     "row_places",
     "sampled",
@@ -44,6 +47,10 @@ SAMPLE = 10_000
 _CLOSELY = 0.5
 #: The largest probability that an unrelated column is said to follow the locations.
 _BY_CHANCE = 1e-5
+#: A column that names persons has at most this share of distinct values, unless its name says that it names persons,
+REPEATED = 0.9
+#: or there are fewer rows than this.
+_FEW_ROWS = 10
 _SUGGESTS = "its name suggests locations"
 
 
@@ -96,6 +103,30 @@ def suspicions(name: Hashable, values: ColumnValues, places: Floats, plane: Plan
     share = followed_share(values, places)
     close = [f"it follows the locations closely: it explains {share:.0%} of where they are"]
     return [*own_suspicions(name, values, plane), *(close if share >= _CLOSELY else [])]
+
+
+def label_suspicions(name: Hashable, labels: ColumnValues, places: Floats, plane: Plane | None) -> list[str]:
+    """Return the reasons, for the owner alone, why labels of persons seem to be those of places or of tracks.
+
+    Where people live tells them apart, so a column that says that it names persons may follow their locations, and
+    have one value or another one in each row.
+
+    Parameters
+    ----------
+    name, labels : str, and array or Series
+        The column of persons, and its values in some rows.
+    places, plane : array, and Plane, optional
+        The true locations of these rows, and the plane of the area.
+    """
+    if names_persons(name):
+        return own_suspicions(name, labels, plane)
+    found, column = suspicions(name, labels, places, plane), in_full(labels)
+    distinct = column.nunique()
+    if len(column) >= _FEW_ROWS and distinct == 1:
+        found.append("all rows have the same label")
+    elif len(column) >= _FEW_ROWS and distinct > REPEATED * len(column):
+        found.append(f"{distinct:,} of {len(column):,} rows have a label of their own")
+    return found
 
 
 def own_suspicions(name: Hashable, values: ColumnValues, plane: Plane | None) -> list[str]:

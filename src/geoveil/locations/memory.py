@@ -12,7 +12,7 @@ import numpy as np
 
 from geoveil._types import LocationsLike, Progress
 from geoveil.answering import requests
-from geoveil.answering.concerns import concerns_of
+from geoveil.answering.concerns import Concern, concerns_of, concerns_of_labels
 from geoveil.answering.crowd import CrowdInquiry
 from geoveil.answering.crowd_requests import trips_of
 from geoveil.answering.crowd_sources import MemoryCrowd
@@ -26,6 +26,7 @@ from geoveil.answering.settings import Reading, Settings
 from geoveil.errors import InvalidParameter, Message
 from geoveil.geo import Area, Form, enter
 from geoveil.geo.columns import ROW
+from geoveil.geo.disclosure import label_suspicions, sampled
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.forms import Index
 from geoveil.geo.geometries import RowName, position
@@ -133,6 +134,8 @@ class MemoryRows(Rows):
         inquiry = inquiry_about(data, make(data), asked.guarantee, asked.keep)
         if asked.output is not None and kind_of(inquiry.first).of_points and data.area is not None:
             self._tell(inquiry, data.area, asked)
+        elif asked.confirm is not None and not asked.together:
+            asked.tell(self._concerns_of_labels(data, asked))
         return asked.answered(inquiry, _labels(data), self.form.plane)
 
     def _tell(self, inquiry: InMemory[Answer] | InMemory[Answers], area: Area, asked: Asked) -> None:
@@ -140,7 +143,20 @@ class MemoryRows(Rows):
         guarantee = asked.guarantee
         alone = inquiry.query(1, UnitSizes(1, np.ones(1, dtype=np.int64)) if guarantee.metric.of_unit else None)
         several, timed = inquiry.data.people is not None, len(self.form.times) == max(len(self.form.pairs), 1)
-        asked.tell(concerns_of(inquiry.persons, alone, guarantee, area, several=several, timed=timed))
+        asked.tell(
+            self._concerns_of_labels(inquiry.data, asked)
+            + concerns_of(inquiry.persons, alone, guarantee, area, several=several, timed=timed)
+        )
+
+    def _concerns_of_labels(self, data: Intake, asked: Asked) -> list[Concern]:
+        """Return the concern that released labels tell places, if they do."""
+        people, person = data.people, self._settings.person
+        if people is None or not isinstance(person, str) or person == ROW or self._settings.pseudonyms:
+            return []
+        rows = sampled(len(data.form.coords))
+        labels = people.released[people.codes[rows]]
+        why = label_suspicions(person, labels, data.form.coords.values[rows], self.form.plane)
+        return concerns_of_labels(person, why, asked.keep)
 
     def crowd(self, make: MakeCrowdQuestion, asked: Asked, *, timed: bool, trips: Trips | None = None) -> CrowdRelease:
         data, metric = self._data(asked, timed=timed), asked.guarantee.metric

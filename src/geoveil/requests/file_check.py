@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import numpy as np
 
 from geoveil.advice import Advice, advise
+from geoveil.answering.concerns import concerns_of_labels
 from geoveil.answering.counted_rows import CountedRows
 from geoveil.answering.public_rows import PublicRows
 from geoveil.errors import GeoveilError, Message
 from geoveil.geo.areas import local
 from geoveil.geo.columns import ROW, reasons_of, tells_places
-from geoveil.geo.disclosure import sampled, suspicions, unchanged_columns
+from geoveil.geo.disclosure import label_suspicions, sampled, suspicions, unchanged_columns
 from geoveil.geo.gazetteer import ground_distances
 from geoveil.geo.geometries import Floats
 from geoveil.geo.plain_values import may_hold_places
@@ -522,6 +523,9 @@ def _columns(
         if column.warnings:
             what = f"The column {column.name!r} is released unchanged: {', and '.join(column.warnings)}."
             yield Finding("note", what, "The certificate and the report say so.")
+    if person in released and (why := label_suspicions(person, sample[person], places, plane)):
+        (concern,) = concerns_of_labels(person, why, None)
+        yield Finding("note", concern, columns=(str(person),))
     left = [name for name in names if name not in released]
     telling = {name: why for name in left if (why := suspicions(name, sample[name], places, plane))}
     for name, why in telling.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from geoveil.answering.counted_rows import CountedRows
     from geoveil.certificates import Certificate
     from geoveil.geo.formats import LocationFile
+    from geoveil.geo.geometries import Floats
     from geoveil.privacy import Guarantee
     from geoveil.report import Balance, Layer, Report
 
@@ -44,6 +46,8 @@ _COMMANDS = {"first_within": "within"}
 TRUE_REPORT = "report-true-locations.html"
 #: The hint on how a command or Python gets the password of a database, which is not part of the code.
 PASSWORD = "The password of the database is read from the environment variable PGPASSWORD."
+#: The mean area of the largest cells of H3 in m² (finer ones have a seventh each), and the most that count.
+_HEXAGON, _MOST = 4.25e12, 1_000_000
 #: The largest length of a line of code.
 _WIDE = 88
 
@@ -330,6 +334,7 @@ class FileRequest:
         if self.question == "points":
             assert target is not None
             return [self._points(locations, target, overwrite)]
+        self._confirmed(confirm, self._concerns())
         if self.question != "summary":
             if self.options.at_least is None or target is None:
                 return [self.ask(locations, to=target)]
@@ -344,12 +349,39 @@ class FileRequest:
         return releases
 
     def _confirmed(self, confirm: Callable[[Sequence[Concern]], None] | None, concerns: Sequence[Concern]) -> None:
-        """Tell of concerns, and refuse a hopeless error that was not accepted."""
+        """Tell of concerns; refuse labels that tell places, and a hopeless error that was not accepted."""
+        for concern in concerns:
+            if concern.column is not None and not self.releases_labels(concern.column):
+                raise GeoveilError(concern)
         if confirm is not None:
             confirm(concerns)
         hopeless = [] if self.accepted else [concern for concern in concerns if concern.hopeless]
         if hopeless and not self._smoothing_helps():
-            raise GeoveilError(hopeless[0], Message("{yes} releases it nevertheless."))
+            raise GeoveilError(hopeless[0], Message("{request.accepted} releases it nevertheless."))
+
+    def _concerns(self) -> list[Concern]:
+        """Return the concerns about an answer to another question than points, from public numbers."""
+        if self.question == "flows" or self.options.together:
+            # Flows that are hopeless are refused in every language; one answer about all persons is hardly ever.
+            return []
+        from geoveil.advice import concerns_about
+        from geoveil.answering.public_rows import PublicRows
+
+        its, options = self.options, {}
+        guarantee = self.budget.protecting(self.settings.protect)
+        rows = PublicRows.of(self.settings.rehearse(self.file, guarantee, released=False))
+        if self.question == "counts":
+            areas = district_areas(self.regions, rows.side)
+            if not len(areas):
+                return []
+            options = {"districts": areas}
+        if self.question == "nearest":
+            options = {"k": its.k, "locations": its.locations}
+        return concerns_about(self.question, rows, self.budget.guarantee, **options)
+
+    def releases_labels(self, column: str) -> bool:
+        """Return whether the owner said that the labels of persons in this column may be public."""
+        return column in self.options.keep
 
     def _smoothing_helps(self) -> bool:
         """Return whether the tracks will be smoothed, after which their error is not hopeless."""
@@ -544,7 +576,7 @@ class FileRequest:
         return {"sign": repr(self.sign)} if self.sign else {}
 
     def _python_answer(self, budget: dict[str, str], account: dict[str, str]) -> list[str]:
-        its, target, lines = self.options, self.target, []
+        its, target, question, lines = self.options, self.target, self.question, []
         if its.at is not None:
             lines.append(f"place = geopandas.GeoSeries.from_xy([{its.at[1]}], [{its.at[0]}], crs=4326)")
         lines += _call("session = trips.session", [], account) if account else []
@@ -552,11 +584,13 @@ class FileRequest:
         named = {"at": "place"} | ({} if its.name is None else {"regions": "regions"})
         own = {name: named.get(name) or _code(value) for name, value in _stated(its).items() if name != "name"}
         motion, least = own.pop("motion", None), own.pop("at_least", None)
-        unnamed = [own.pop(name) for name in _UNNAMED.get(self.question, ()) if name in own]
+        if question != "points":
+            own.pop("keep", None)
+        unnamed = [own.pop(name) for name in _UNNAMED.get(question, ()) if name in own]
         first = target if motion is None else f"noisy{Path(target).suffix}"
         asked = "session" if account else "trips"
         to = {"to": repr(first)} if least is None else {}
-        lines += _call(f"release = {asked}.{self.question}", unnamed, own | budget | to)
+        lines += _call(f"release = {asked}.{question}", unnamed, own | budget | to)
         if least is not None:
             lines.append(f"release = release.at_least({least})")
             lines += _call("release.to_file", [repr(target)], self._signed)
@@ -577,6 +611,18 @@ class FileRequest:
             lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}]{together})")
             lines += _call("    release.to_file", [repr(f"{target}/{summary_file(name)}")], self._signed)
         return lines
+
+
+def district_areas(regions: geopandas.GeoSeries | str, side: float) -> Floats:
+    """Return the areas of public regions in m²; of cells of H3, their mean area for each cell in a square."""
+    import numpy as np
+
+    if isinstance(regions, str):
+        hexagon = _HEXAGON / 7.0 ** int(regions.split(":")[1])
+        return np.full(min(math.ceil(side**2 / hexagon), _MOST), hexagon)
+    # Lambert's cylindrical projection keeps areas.
+    areas: Floats = regions.to_crs("EPSG:6933").area.to_numpy()
+    return areas[areas > 0]
 
 
 class Counting(TypedDict):

@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 
 from geoveil.geo.columns import ROW, words
-from geoveil.geo.disclosure import own_suspicions, sampled
+from geoveil.geo.disclosure import REPEATED, own_suspicions, sampled
 from geoveil.geo.formats import ending
 from geoveil.geo.formats.histories import history_in
 from geoveil.geo.recognition import names_persons
@@ -32,8 +32,6 @@ _NEVER = frozenset(
 #: Endings of files that record the movements of one person.
 _RECORDINGS = frozenset((".gpx", ".kml", ".fit", ".tcx", ".igc", ".nmea", ".log", ".plt"))
 _TRIPS = frozenset(("trip", "tripid", "traj", "trajectory", "trajectoryid"))
-#: A column that names persons has at most this share of distinct values.
-_REPEATED = 0.9
 #: Rows of a path: the smallest number that is judged, and the length of a typical step over the distance of rows that
 #: are far apart in the file.
 _FEW_ROWS, _STEP = 12, 0.2
@@ -100,7 +98,7 @@ def _may_name(frame: geopandas.GeoDataFrame, name: str, plane: Plane | None) -> 
     labels = frame[name]
     if (labels.isna() | (labels.astype(str).str.strip() == "")).any():
         return False
-    if not 1 < labels.nunique() <= _REPEATED * len(labels):
+    if not 1 < labels.nunique() <= REPEATED * len(labels):
         return False
     return not own_suspicions(name, labels.iloc[sampled(len(frame))], plane)
 

@@ -122,6 +122,10 @@ class StudioRequest(FileRequest):
     choices: Choices = field(kw_only=True)
     data: OpenedData = field(kw_only=True)
 
+    def releases_labels(self, column: str) -> bool:
+        # The page shows what labels tell beside the choice of pseudonyms.
+        return not self.settings.pseudonyms
+
     def true_rows(self) -> geopandas.GeoDataFrame:
         return self.data.frame
 

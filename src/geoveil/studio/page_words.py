@@ -36,7 +36,10 @@ _FUNCTIONS = {
     "locations.hull": "the hull",
     "locations.center": "the summary",
     "locations.heatmap": "a heat map",
-    "yes": "a tick at “Release it even if its error is hopeless”",
+    "locations.points": "points",
+    "locations.counts": "counts",
+    "locations.flows": "flows",
+    "request.accepted": "a tick at “Release it even if its error is hopeless”",
     "ledger.create": "step 6",
 }
 #: Places in a message where a sentence begins with one of these names in small letters.

@@ -1,0 +1,77 @@
+"""What is told of a release whose error is hopeless before it is made: public numbers alone decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geoveil.advice.purposes import PURPOSES, Outlook, count_outlook, planned_answer
+from geoveil.answering.concerns import Concern
+from geoveil.answering.public_rows import PublicRows
+from geoveil.errors import Mention, Message
+from geoveil.geo.geometries import Floats
+from geoveil.privacy import CGP, GP, Guarantee
+
+__all__ = ["concerns_about"]
+
+#: Smaller distances to hide, in metres.
+_LESS = (1000, 500, 200, 100, 50, 20, 10)
+
+
+def concerns_about(
+    question: str, rows: PublicRows, guarantee: Guarantee, *, districts: Floats | None = None, **options: Any
+) -> list[Concern]:
+    """Return the concern that a crowd's answer, or answers about each person, are hopeless, with what helps.
+
+    Parameters
+    ----------
+    question : str
+        "heatmap", "counts", "summary", or another question about each person.
+    rows : PublicRows
+        The public numbers of the data.
+    guarantee : CGP or GP
+        The guarantee for all points of a person together.
+    districts : array, optional
+        The areas of the regions of counts in m².
+    **options : object
+        The options of a question about each person, such as `k`.
+    """
+
+    def outlook(guarantee: Guarantee) -> Outlook:
+        if question == "counts" and districts is not None:
+            return count_outlook(rows, guarantee, districts)
+        for purpose in PURPOSES:
+            if purpose.question == question:
+                return purpose.outlook(rows, guarantee)
+        return planned_answer(question, rows, guarantee, **options)
+
+    found = outlook(guarantee)
+    if found.verdict != "hopeless":
+        return []
+    helps = []
+    for purpose in PURPOSES:
+        if purpose.question in (question, "zones") or not purpose.suits(rows):
+            continue
+        other = purpose.outlook(rows, guarantee)
+        if other.verdict != "hopeless":
+            helps.append(_instead(purpose.wish, purpose.question, other))
+            break
+    away, notion = guarantee.hidden(chance=0.75), CGP if isinstance(guarantee, CGP) else GP
+    for less in _LESS:
+        if less < away and outlook(notion.hiding(distance=less, chance=0.75)).verdict != "hopeless":
+            helps.append(Message("hide less, such as {hide}", hide=Mention("hide", str(less))))
+            break
+    helps.append(Message("see with {gv.suggest_area} what else this data can be used for"))
+    told: dict[str, object] = {f"help{number}": each for number, each in enumerate(helps)}
+    listed = "; ".join(f"{{{name}}}" for name in told)
+    text = f"This would be hopeless: {{found}}. What helps: {listed}."
+    return [Concern(text, grave=True, hopeless=True, found=found.text, **told)]
+
+
+def _instead(wish: str, question: str, found: Outlook) -> Message:
+    """Return another purpose that the data serves, with its settings."""
+    function = {"summary": "locations.center"}.get(question, f"locations.{question}")
+    given = {name: f"{value:g}" if isinstance(value, float) else value for name, value in found.question.items()}
+    settings = {name: Mention(name, value) for name, value in {**found.data, **given}.items()}
+    listed = "".join(f" {{{name}}}" for name in settings)
+    template = f"{{wish}} with {{{function}}}{listed} ({{text}})"
+    return Message(template, wish=wish, text=found.text, **settings)
