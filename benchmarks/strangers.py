@@ -178,7 +178,8 @@ def attempt(stranger: Stranger, path: Path, folder: Path) -> Outcome:
     begun = (assumed, f"{proposed} {complaint}".strip(), first)
     if use is None or use["command"] is None:
         said = "not offered" if use is None else use["text"]
-        return Outcome(*begun, "none" if use is None else use["verdict"], use and use["error"], False, said)
+        verdict, error = ("none", None) if use is None else (use["verdict"], use["error"])
+        return Outcome(*begun, verdict, error, False, said)
     # A place is hidden once: the same command is not run again.
     if use["purpose"] == proposed == "home" and assumed == stranger.owner:
         released = first

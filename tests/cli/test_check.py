@@ -173,7 +173,7 @@ def test_a_hopeless_release_is_refused_and_the_advised_one_is_not(run: Any, tmp_
 
 def _assumption(found: dict[str, Any]) -> str:
     """What check assumes about the persons."""
-    return next(each["what"] for each in found["findings"] if each["what"].startswith("It is assumed"))
+    return str(next(each["what"] for each in found["findings"] if each["what"].startswith("It is assumed")))
 
 
 def test_rows_of_a_track_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:

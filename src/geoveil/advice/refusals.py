@@ -64,7 +64,7 @@ def concerns_about(
     told: dict[str, object] = {f"help{number}": each for number, each in enumerate(helps)}
     listed = "; ".join(f"{{{name}}}" for name in told)
     text = f"This would be hopeless: {{found}}. What helps: {listed}."
-    return [Concern(text, grave=True, hopeless=True, found=found.text, **told)]
+    return [Concern(text, grave=True, hopeless=True, column=None, found=found.text, **told)]
 
 
 def _instead(wish: str, question: str, found: Outlook) -> Message:

@@ -126,8 +126,8 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
     if output.json:
         if certificate is None:
             # Centres of several runs would average out, and so would a disc that was drawn for this one.
-            private = {"attacks": [[_attempt(each) for each in attempts] for attempts in attacked]}
-            terminal.json({"for_you_only": {**private, **_numbers(cut)}, "radii": [zone.radius for zone in found]})
+            private: dict[str, object] = {"attacks": [[_attempt(each) for each in attempts] for attempts in attacked]}
+            terminal.json({"for_you_only": private | _numbers(cut), "radii": [zone.radius for zone in found]})
             return
         discs = [{"lat": zone.lat, "lon": zone.lon, "radius": zone.radius} for zone in found]
         terminal.json({"output": request.target, "certificate": certificate, **_numbers(cut), "discs": discs})

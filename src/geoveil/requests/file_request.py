@@ -367,17 +367,17 @@ class FileRequest:
         from geoveil.advice import concerns_about
         from geoveil.answering.public_rows import PublicRows
 
-        its, options = self.options, {}
+        its = self.options
         guarantee = self.budget.protecting(self.settings.protect)
         rows = PublicRows.of(self.settings.rehearse(self.file, guarantee, released=False))
         if self.question == "counts":
             areas = district_areas(self.regions, rows.side)
             if not len(areas):
                 return []
-            options = {"districts": areas}
+            return concerns_about("counts", rows, self.budget.guarantee, districts=areas)
         if self.question == "nearest":
-            options = {"k": its.k, "locations": its.locations}
-        return concerns_about(self.question, rows, self.budget.guarantee, **options)
+            return concerns_about("nearest", rows, self.budget.guarantee, k=its.k, locations=its.locations)
+        return concerns_about(self.question, rows, self.budget.guarantee)
 
     def releases_labels(self, column: str) -> bool:
         """Return whether the owner said that the labels of persons in this column may be public."""
