@@ -82,8 +82,8 @@ class Advice(Card):
     Examples
     --------
     >>> advice = gv.Locations(homes, person="row", area=bay).check()
-    >>> advice.uses[-1].purpose.name, advice.uses[-1].best.verdict
-    ('map', 'hopeless')
+    >>> [use.best.verdict for use in advice.uses if use.purpose.name == "points"]
+    ['good']
     """
 
     rows: PublicRows
@@ -96,11 +96,25 @@ class Advice(Card):
         return next((use for use in self.uses if use.useful), None)
 
     def instead_of(self, use: Use) -> Use | None:
-        """Return what serves better than a hopeless purpose; None if nothing does."""
+        """Return what serves better than a hopeless purpose; None if nothing does.
+
+        Examples
+        --------
+        >>> advice = gv.Locations(homes, person="row", area=bay).check()
+        >>> advice.instead_of(advice.best) is None
+        True
+        """
         return None if use.useful else self.best
 
     def code(self, use: Use) -> str:
-        """Return the Python code of a release, which begins with `gv.Locations` where its settings must change."""
+        """Return the Python code of a release, which begins with `gv.Locations` where its settings must change.
+
+        Examples
+        --------
+        >>> advice = gv.Locations(homes, person="row", area=bay).check()
+        >>> [advice.code(use) for use in advice.uses if use.purpose.name == "points"]
+        ['locations.points(hide=100)']
+        """
         best, guarantee = use.best, self.guarantee
         if use.purpose.name == "home":
             return f'locations.hide_places(home, hide={guarantee.hidden(chance=0.75):.0f}, centres="centres.json")'
@@ -118,7 +132,14 @@ class Advice(Card):
         return f"{data}.{question}({', '.join([*arguments, budget])}){smooth}"
 
     def data(self) -> list[dict[str, object]]:
-        """Return the uses for programs."""
+        """Return the uses for programs.
+
+        Examples
+        --------
+        >>> advice = gv.Locations(homes, person="row", area=bay).check()
+        >>> [use["wish"] for use in advice.data() if use["purpose"] == "points"]
+        ['publish single points for research']
+        """
         return [use.data() for use in self.uses]
 
     def _card(self) -> tuple[str, Rows]:
