@@ -223,3 +223,11 @@ def test_home_is_offered_for_recordings_of_one_person(run: Any, tmp_path: Path) 
     mixed.to_csv(tmp_path / "records.csv", index=False)
     for name in ("ships.csv", "records.csv"):
         assert "home" not in [use["purpose"] for use in _checked(run, name)["purposes"]]
+
+
+def test_one_place_is_a_file_too(run: Any, tmp_path: Path) -> None:
+    """Where all points are at one place, no smaller area is proposed for a map."""
+    (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\nbob,37.77,-122.42\n")
+    ran = run("check", "one.csv", "--person", "user", "--area", "37.77,-122.42,50km")
+    assert ran.code == 0
+    assert "What it can be used for" in ran.out

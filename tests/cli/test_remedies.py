@@ -185,7 +185,7 @@ def crowd(path: Path, persons: int, each: int) -> None:
 #: A question whose error is hopeless: its persons and their points, and the options.
 HOPELESS: dict[str, tuple[int, int, list[str]]] = {
     "heatmap": (4, 3, ["--cell", "1km", "--hide", "5km"]),
-    "counts": (4, 3, ["--regions", "h3:7", "--hide", "500m"]),
+    "counts": (4, 3, ["--regions", "squares.geojson", "--hide", "500m"]),
     "summary": (100, 40, ["--hide", "2km"]),
     "hull": (100, 40, ["--hide", "2km"]),
     "nearest": (100, 40, ["--at", "37.77,-122.42", "-k", "3", "--hide", "2km"]),
@@ -200,7 +200,9 @@ def test_hopeless_answers_are_refused_with_remedies_that_work(
 ) -> None:
     """Before anything is charged; each remedy of the message is run: another question, less that is hidden, --yes."""
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("h3") if question == "counts" else None
+    corners = [(-122.52 + 0.01 * i, 37.67 + 0.01 * j) for i in range(20) for j in range(20)]
+    squares = geopandas.GeoSeries([shapely.box(x, y, x + 0.01, y + 0.01) for x, y in corners], crs=4326)
+    squares.to_file(tmp_path / "squares.geojson")
     persons, each, given = HOPELESS[question]
     crowd(tmp_path / "t.csv", persons, each)
     shared = ["t.csv", "--area", "37.77,-122.42,20km", "--person", "user"]

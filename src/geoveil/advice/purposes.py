@@ -389,7 +389,7 @@ def _too_coarse(cell: float, power: float, rows: PublicRows, crowd: str, few: in
     """
     told = f"{crowd} in an area {metres(rows.side, 2)} wide show cells of {metres(cell)}"
     finer = cell * (rows.width / rows.side) ** power
-    if rows.width < few * finer:
+    if not rows.width or rows.width < few * finer:
         return f"{told}: too few"
     where = f"most points are within {metres(rows.width, 2)} (this looked at the data)"
     return f"{told}, and {where}: with an area as small, cells would be about {metres(round_length(finer))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -46,8 +45,6 @@ _COMMANDS = {"first_within": "within"}
 TRUE_REPORT = "report-true-locations.html"
 #: The hint on how a command or Python gets the password of a database, which is not part of the code.
 PASSWORD = "The password of the database is read from the environment variable PGPASSWORD."
-#: The mean area of the largest cells of H3 in m² (finer ones have a seventh each), and the most that count.
-_HEXAGON, _MOST = 4.25e12, 1_000_000
 #: The largest length of a line of code.
 _WIDE = 88
 
@@ -371,8 +368,8 @@ class FileRequest:
         guarantee = self.budget.protecting(self.settings.protect)
         rows = PublicRows.of(self.settings.rehearse(self.file, guarantee, released=False))
         if self.question == "counts":
-            areas = district_areas(self.regions, rows.side)
-            if not len(areas):
+            if isinstance(self.regions, str) or not len(areas := district_areas(self.regions)):
+                # Most cells of H3 in an area may be empty; only its owner can see where people are.
                 return []
             return concerns_about("counts", rows, self.budget.guarantee, districts=areas)
         if self.question == "nearest":
@@ -613,13 +610,8 @@ class FileRequest:
         return lines
 
 
-def district_areas(regions: geopandas.GeoSeries | str, side: float) -> Floats:
-    """Return the areas of public regions in m²; of cells of H3, their mean area for each cell in a square."""
-    import numpy as np
-
-    if isinstance(regions, str):
-        hexagon = _HEXAGON / 7.0 ** int(regions.split(":")[1])
-        return np.full(min(math.ceil(side**2 / hexagon), _MOST), hexagon)
+def district_areas(regions: geopandas.GeoSeries) -> Floats:
+    """Return the areas of public regions in m²."""
     # Lambert's cylindrical projection keeps areas.
     areas: Floats = regions.to_crs("EPSG:6933").area.to_numpy()
     return areas[areas > 0]
