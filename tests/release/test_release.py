@@ -348,6 +348,7 @@ def test_the_public_names_are_these() -> None:
     """The public names are sorted, exist and change on purpose only."""
     assert gv.__all__ == [
         "Account",
+        "Advice",
         "Area",
         "AreaSuggestion",
         "CGP",
@@ -375,6 +376,7 @@ def test_the_public_names_are_these() -> None:
         "Session",
         "SigningKey",
         "Verification",
+        "ZonesRelease",
         "__version__",
         "areas",
         "dist_1",
