@@ -115,8 +115,10 @@ def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: P
     run("points", "many.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--keep", "all")
     assert removed.isdisjoint(pd.read_csv(tmp_path / "out.csv").columns)
     assert {"plate", "platform"} <= {*pd.read_csv(tmp_path / "out.csv").columns}
-    (persons,) = [line["what"] for line in found if "Columns that may identify the person" in line["what"]]
-    assert "user_id" in persons
+    pd.read_csv(tmp_path / "many.csv").drop(columns="user").to_csv(tmp_path / "fewer.csv", index=False)
+    told = json.loads(run("check", "fewer.csv", *LOCAL, "--json").out)["findings"]
+    (persons,) = [line["remedy"] for line in told if line["what"].startswith("It is assumed")]
+    assert "such as user_id" in persons
     assert not re.search("vocabulary|paid", persons)
     path, _ = make("trips.gpx", tmp_path)
     found = json.loads(run("check", path.name, *LOCAL, "--json").out)["findings"]
@@ -153,17 +155,22 @@ def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
 
 
 def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) -> None:
-    """The command is what was typed and what is missing; it runs, and guesses are called guesses."""
+    """The command is what was typed and what is missing; it runs, and what is assumed is said."""
     told = json.loads(run("check", "trips.csv", "--json").out)
-    command = 'geoveil points trips.csv -o released.csv --area "San Francisco" --person user --privacy low'
-    assert told["next"] == command
+    (command,) = [use["command"] for use in told["purposes"] if use["purpose"] == "points"]
+    assert shlex.split(command)[:5] == ["geoveil", "points", "trips.csv", "-o", "points.csv"]
+    assert "--person user --area 'San Francisco' --pseudonyms --hide 100m" in command
+    assert told["next"] in [use["command"] for use in told["purposes"]]
     assert not told["ready"]
     words = run("check", "trips.csv").out
     assert "Not ready" not in words
-    assert "--person user is a guess" in " ".join(words.split())
-    assert run(*shlex.split(command)[1:]).code == 0
+    assert "It is assumed that each value of 'user' is one person" in " ".join(words.split())
+    for line in (command, told["next"]):
+        assert run(*shlex.split(line)[1:]).code == 0
     ready = json.loads(run("check", "trips.csv", "--person", "user", *LOCAL, "--json").out)
-    assert ready["next"] == f"geoveil points trips.csv --person user {' '.join(LOCAL)} -o released.csv --privacy low"
+    assert ready["ready"]
+    assert f"--person user {' '.join(LOCAL)} " in ready["next"]
+    assert not [line for line in ready["findings"] if line["what"].startswith("It is assumed")]
     assert json.loads(run("check", "trips.csv", "--person", "nobody", "--json").out)["next"] is None
     (tmp_path / "holes.csv").write_text("lat,lon\n37.77,-122.42\n,\n")
     assert " --missing drop" in json.loads(run("check", "holes.csv", *LOCAL, "--json").out)["next"]
@@ -171,13 +178,14 @@ def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) ->
 
 def test_check_proposes_only_columns_that_name_everyone(run: Any, tmp_path: Path) -> None:
     """A release by a column with gaps would be refused: another column is proposed, or none."""
-    rows = ["user,device_id,lat,lon", "ann,1,37.77,-122.42", ",2,37.78,-122.43"]
+    places = ["37.77,-122.42", "37.78,-122.43", "37.70,-122.40", "37.74,-122.46"]
+    rows = ["user,device_id,lat,lon", *map(",".join, zip(["ann,1", ",1", "ann,2", "bob,2"], places, strict=True))]
     (tmp_path / "gaps.csv").write_text("\n".join(rows))
     command = json.loads(run("check", "gaps.csv", "--json").out)["next"]
     assert "--person device_id" in command
     assert run(*shlex.split(command)[1:]).code == 0
     (tmp_path / "gaps.csv").write_text("\n".join(row.replace(",1,", ",,") for row in rows))
-    assert "--person" not in json.loads(run("check", "gaps.csv", "--json").out)["next"]
+    assert not re.search("--person (user|device_id)", run("check", "gaps.csv", "--json").out)
 
 
 def test_check_tells_of_rows_that_cannot_be_read(run: Any, tmp_path: Path) -> None:
@@ -191,7 +199,7 @@ def test_check_tells_of_rows_that_cannot_be_read(run: Any, tmp_path: Path) -> No
 def test_check_proposes_an_area_for_web_mercator_and_none_for_unknown_systems(run: Any, tmp_path: Path) -> None:
     """An area is proposed if a release accepts it, also for metres of web maps; all at 0, 0 is not spread wide."""
     people().to_crs(3857).to_file(tmp_path / "web.gpkg")
-    assert '--area "San Francisco"' in json.loads(run("check", "web.gpkg", "--json").out)["next"]
+    assert "--area 'San Francisco'" in json.loads(run("check", "web.gpkg", "--json").out)["next"]
     own = "+proj=longlat +a=6370000 +b=6370000 +no_defs"
     people().set_crs(own, allow_override=True).to_file(tmp_path / "own.gpkg")
     assert json.loads(run("check", "own.gpkg", "--json").out)["next"] is None
@@ -309,55 +317,44 @@ def trips_every(minutes: int, days: int, path: Path) -> None:
     pd.concat(parts).to_csv(path, index=False)
 
 
-def test_check_compares_the_noise_of_units(run: Any, tmp_path: Path) -> None:
-    """The radii of the typical person are those of releases with these options, thinned or not."""
+@pytest.mark.parametrize("unit", [[], ["--protect", "1 day"], ["--protect", "1 hour"], ["--protect", "point"]])
+def test_check_states_the_noise_of_the_command_that_it_prints(unit: list[str], run: Any, tmp_path: Path) -> None:
+    """The error of points is the radius of the typical person in that release, with its unit and thinning."""
     trips_every(5, 6, tmp_path / "often.csv")
-    asked = ["often.csv", "--person", "user", *LOCAL]
-    noise = json.loads(run("check", *asked, "--json").out)["noise"]
-    assert (noise["points"], noise["thin"], noise["thinned"]) == (3 * 288, "10 minutes", 3 * 144)
-    options = {
-        "inf": [],
-        "1 day": ["--protect", "1 day"],
-        "1 hour": ["--protect", "1 hour"],
-        "1": ["--protect", "point"],
-    }
-    for thin, radii in ([], noise["radius_95"]), (["--thin", noise["thin"]], noise["radius_95_thinned"]):
-        for name, unit in options.items():
-            assert run("points", *asked, "-o", "out.csv", "--overwrite", "--privacy", "low", *unit, *thin).code == 0
-            released = pd.read_csv(tmp_path / "out.csv")
-            largest = released.loc[released["user"] == "bob", "radius_95"].max()
-            assert largest == pytest.approx(radii[name], rel=1e-3)
-    words = " ".join(run("check", *asked).out.split())
-    assert "A typical person has 864 points: with --privacy low, noise moves 95% of points by at most" in words
-    assert "for any hour (--protect '1 hour')" in words
-    assert "(--thin '10 minutes'), 432 points:" in words
+    told = json.loads(run("check", "often.csv", "--person", "user", *LOCAL, *unit, "--json").out)
+    (use,) = [use for use in told["purposes"] if use["purpose"] == "points"]
+    assert run(*shlex.split(use["command"])[1:]).code == 0
+    # The typical person is the one with most points, who has more than half of all.
+    assert pd.read_csv(tmp_path / "points.csv")["radius_95"].max() == pytest.approx(use["error"], rel=1e-3)
 
 
 def test_check_takes_the_budget_and_the_unit_of_the_release(run: Any, tmp_path: Path) -> None:
     """They are in the command that it ends with, and half the distance has half the noise."""
     trips_every(5, 6, tmp_path / "often.csv")
-    asked = ["check", "often.csv", "--person", "user", *LOCAL, "--json"]
-    low = json.loads(run(*asked).out)
-    half = json.loads(run(*asked, "--hide", "50m", "--protect", "1 day").out)
-    assert half["noise"]["radius_95"]["1 hour"] == pytest.approx(low["noise"]["radius_95"]["1 hour"] / 2, rel=1e-4)
-    assert half["next"].endswith("--hide 50m --protect '1 day' -o released.csv")
-    assert "with this budget" in json.dumps(half["findings"])
+    asked = ["check", "often.csv", "--person", "user", *LOCAL, "--json", "--protect", "1 day"]
+    low, half = (json.loads(run(*asked, *budget).out) for budget in ([], ["--hide", "50m"]))
+    errors, halves = ({use["purpose"]: use["error"] for use in told["purposes"]} for told in (low, half))
+    for purpose in ("points", "answers"):
+        assert halves[purpose] == pytest.approx(errors[purpose] / 2, rel=1e-4)
+    for use in half["purposes"]:
+        if use["command"]:
+            assert "--protect '1 day'" in use["command"]
+            assert use["command"].endswith("--hide 50m")
     assert run(*shlex.split(half["next"])[1:]).code == 0
     assert "--protect = 'user': must be" in run("check", "often.csv", *LOCAL, "--protect", "user").err
 
 
-def test_check_compares_no_units_without_times_or_persons(run: Any, tmp_path: Path) -> None:
-    """Without times a day is not compared; if persons are not named, or have one point each, nothing is."""
+def test_check_advises_no_units_without_times(run: Any, tmp_path: Path) -> None:
+    """Without times no day is protected and nothing is thinned; one point each needs neither."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table.drop(columns="time").to_csv(tmp_path / "untimed.csv", index=False)
     table.drop_duplicates("user").to_csv(tmp_path / "single.csv", index=False)
-    untimed = json.loads(run("check", "untimed.csv", "--person", "user", *LOCAL, "--json").out)["noise"]
-    assert [*untimed["radius_95"]] == ["inf", "1"]
-    shown = run("check", "untimed.csv", "--person", "user", *LOCAL).out
-    assert "each point" in shown
-    assert "day" not in shown
-    assert "noise" not in json.loads(run("check", "trips.csv", *LOCAL, "--json").out)
-    assert "noise" not in json.loads(run("check", "single.csv", "--person", "user", *LOCAL, "--json").out)
+    for name in ("untimed.csv", "single.csv"):
+        found = json.loads(run("check", name, "--person", "user", *LOCAL, "--json").out)["purposes"]
+        assert found
+        assert not [use for use in found if {"protect", "thin"} & {*use["settings"]}]
+        assert ("answers" in [use["purpose"] for use in found]) == (name == "untimed.csv")
+    assert "day" not in run("check", "untimed.csv", "--person", "user", *LOCAL).out
     table.loc[3, "time"] = None
     table.to_csv(tmp_path / "holes.csv", index=False)
     assert json.loads(run("check", "holes.csv", "--person", "user", *LOCAL, "--json").out)["ready"]
