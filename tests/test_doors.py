@@ -314,6 +314,7 @@ def test_rows_with_two_places_answer_alike(question: str, case: str, tmp_path: P
         assert differing(found["pandas"], other) <= COLUMNS.get(door, set()), door
 
 
+@pytest.mark.filterwarnings("ignore:The points of a person share:geoveil.errors.GeoveilWarning")
 @pytest.mark.filterwarnings("ignore:.*points belong to one person|Nearly everything:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize(
     "case",

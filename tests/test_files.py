@@ -368,6 +368,7 @@ def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The points of a person share:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}, {"epsilon": 0.01}], ids=str)
 @pytest.mark.parametrize("short", [["u0"], ["u1"], ["u2"], ["u0", "u2"]], ids="-".join)
 def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ class Advice(Card):
         if use.purpose.name == "home":
             return f'locations.hide_places(home, hide={guarantee.hidden(chance=0.75):.0f}, centres="centres.json")'
         budget, away = f"{guarantee.symbol}={exact.rounded_up(guarantee.budget)}", guarantee.hidden(chance=0.75)
-        if isinstance(guarantee, CGP) and math.isclose(away, round(away), rel_tol=1e-6):
+        if isinstance(guarantee, CGP) and math.isclose(away, round(away), rel_tol=1e-5):
             budget = f"hide={round(away)}"
         given = {name: value for name, value in best.question.items() if name != "motion"}
         arguments = [f"{given.pop('cell'):g}"] if "cell" in given else []

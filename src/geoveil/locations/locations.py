@@ -1068,7 +1068,7 @@ class Locations(Card):
         >>> advice = gv.Locations(crowd, person="row", area="San Francisco").check(hide=200)
         >>> use = advice.uses[0]
         >>> use.purpose.wish, use.best.verdict, advice.code(use)
-        ('publish a map of where people are', 'good', 'locations.heatmap(600, hide=200)')
+        ('publish a map of where people are', 'good', 'locations.heatmap(800, hide=200)')
         """
         hide = LEVELS["low"] if hide is rho is epsilon is None else hide
         return advise(self._rows.public_rows(self._protect, self._progress), promise(hide, rho, epsilon, None))

@@ -61,7 +61,7 @@ class MemoryRows(Rows):
         for name, given in asdict(replace(reading, lat=None, lon=None, crs=None)).items():
             if given is not None:
                 raise InvalidParameter(name, given, "left out, unless the locations are in a file", "Leave it out.")
-        self._settings, self._columns = settings, tuple(getattr(x, "columns", ()))
+        self._settings = settings
         self.form: Form = enter(
             x,
             settings.area,
@@ -193,7 +193,7 @@ class MemoryRows(Rows):
 
     def tracks(self) -> Intake:
         settings, times = self._settings, self.form.times
-        if settings.by == ROW and ROW not in self._columns:
+        if settings.by == ROW and ROW not in self.form.names:
             why = "Leave it out: the points of a track belong together, and numbers of rows tell which are gone."
             raise InvalidParameter("person", ROW, "a column of persons", why)
         if settings.times is None and len(times) > 1:
