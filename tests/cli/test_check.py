@@ -66,8 +66,16 @@ def _trips(folder: Path) -> str:
     return "trips2.csv"
 
 
+def _seconds(folder: Path) -> str:
+    """Numbers of seconds from a year in which they might count something else: no length of time is protected."""
+    frame = _tracks(2, 1500)
+    frame["time"] = 1_364_357_009 + 60 * np.tile(np.arange(1500), 2)
+    frame.to_csv(folder / "seconds.csv", index=False)
+    return "seconds.csv"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [_ride, _crowd, _single, _trips])
+@pytest.mark.parametrize("make", [_ride, _crowd, _single, _trips, _seconds])
 def test_every_printed_command_runs(make: Any, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the first run, without --person and --area; the commands are those of the printed text."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))

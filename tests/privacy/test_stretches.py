@@ -6,11 +6,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from geoveil.errors import InvalidParameter
+from geoveil.geo.recognition import are_times
 from geoveil.geo.seconds import read_times, whole_microseconds
 from geoveil.privacy import (
     kept_of_thinned,
@@ -189,3 +192,13 @@ def test_thinning_keeps_the_first_row_of_each_interval(case: tuple[Index, int, I
     for i in np.argsort(times, kind="stable").tolist():
         first.setdefault((0 if persons is None else int(persons[i]), int(times[i]) // step), i)
     assert np.flatnonzero(kept).tolist() == sorted(first.values())
+
+
+@pytest.mark.parametrize("form", ["%d/%b/%Y %H:%M:%S", "%d-%B-%Y %H:%M:%S", "%d %b %Y %I:%M:%S %p"])
+def test_months_in_words_are_read(form: str) -> None:
+    """They are beyond doubt; only dates of numbers have two readings."""
+    days = pd.date_range("2022-11-04T08:01:32Z", periods=4, freq="17D")
+    assert read_times([*days.strftime(form)]).microseconds.tolist() == [day.value // 1000 for day in days]
+    assert are_times("Date", None, [*days.strftime(form)])
+    with pytest.raises(InvalidParameter, match="day or the month"):
+        read_times(["04/11/2022 08:01:32", "05/11/2022 08:01:32"])

@@ -99,17 +99,17 @@ class Intake:
         return displacement(self.form.coords) if plane is None else doubles_rounding(plane, self.form.outside)
 
     @cached_property
-    def _read_times(self) -> ReadTimes:
+    def read_times(self) -> ReadTimes:
         return point_times(self.form, self.times)
 
     @property
     def microseconds(self) -> Index:
         """The time of each point in microseconds, counted from an arbitrary origin."""
-        return self._read_times.microseconds
+        return self.read_times.microseconds
 
     def facts(self, metric: Metric) -> PointFacts:
         """Return the public facts about the points, with times if the units of a metric are stretches of time."""
-        times = None if metric.stretch is None else self._read_times.for_units(metric.stretch)
+        times = None if metric.stretch is None else self.read_times.for_units(metric.stretch)
         return PointFacts(None if self.persons is None else self.persons.codes, self.form.rows, times)
 
     def unit_sizes(self, metric: Metric) -> Index | None:

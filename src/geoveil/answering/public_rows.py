@@ -12,9 +12,11 @@ import numpy as np
 from geoveil.answering.concerns import half_of_points
 from geoveil.answering.counted_rows import CountedRows
 from geoveil.answering.point_facts import PointFacts
+from geoveil.errors import InvalidParameter
 from geoveil.geo.columns import ROW
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.planes import Plane
+from geoveil.geo.seconds import ReadTimes
 from geoveil.privacy import Guarantee, Metric, as_duration, dist_1, protected_metric
 
 __all__ = ["ForeseenCrowd", "PublicRows", "Typical", "protect_of"]
@@ -82,6 +84,8 @@ class PublicRows:
     start : (float, float), optional
         The latitude and longitude of the first point of a recording of one person: likely to be where they live, and
         for them alone.
+    read : ReadTimes, optional
+        The times, as they were read: not all can be counted in every length of time.
     """
 
     facts: PointFacts
@@ -95,6 +99,7 @@ class PublicRows:
     untimed: bool = False
     reach: float | None = None
     start: tuple[float, float] | None = None
+    read: ReadTimes | None = None
     _thinned: dict[str, PointFacts] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -106,7 +111,7 @@ class PublicRows:
             codes = np.repeat(np.arange(len(rows.people.sizes)), rows.people.sizes)
             facts = PointFacts(codes if named else None, np.arange(len(codes)) // ends)
         else:
-            facts = timed.facts.chosen(timed.points)
+            facts, more = timed.facts.chosen(timed.points), {"read": timed.read, **more}
         protect = protect_of(rows.rules.guarantee.metric)
         thin = None if settings.thin is None else str(settings.thin)
         return cls(facts, rows.plane, named, ends, protect, thin, by_row=rows.people.by == ROW, **more)
@@ -144,7 +149,20 @@ class PublicRows:
 
     def protects(self, *others: str) -> Sequence[str | None]:
         """Return what may be protected together, the most first: what is stated, or all points and some lengths."""
-        return (self.protect,) if self.protect is not None else (None, *(others if self.timed else ()))
+        if self.protect is not None:
+            return (self.protect,)
+        return (None, *(length for length in others if self.timed and self._counts_in(length)))
+
+    def _counts_in(self, length: str) -> bool:
+        """Return whether a release accepts the times for this protected length."""
+        metric = protected_metric(length)
+        if self.read is None or metric is None or metric.stretch is None:
+            return True
+        try:
+            self.read.for_units(metric.stretch)
+        except InvalidParameter:
+            return False
+        return True
 
     def thins(self, *steps: str) -> Sequence[str | None]:
         """Return intervals in which one row may be kept, all rows first."""

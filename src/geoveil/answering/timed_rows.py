@@ -13,7 +13,7 @@ from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.point_facts import PointFacts
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
-from geoveil.geo.seconds import PartOfTimes, joined_times, part_of_times, without_time
+from geoveil.geo.seconds import PartOfTimes, ReadTimes, joined_times, part_of_times, without_time
 from geoveil.privacy import Metric
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class TimedRows:
     """
 
     facts: PointFacts
+    read: ReadTimes
     points: NDArray[np.bool_]
     kept: list[NDArray[np.bool_]]
 
@@ -124,9 +125,10 @@ class TimedRows:
         read = joined_times([part for column in columns for part in column], ", ".join(self._columns))
         # One column has the time of all points of a row.
         each = read.microseconds.reshape(len(columns), -1).T
+        slices = (slice(at * len(each), (at + 1) * len(each)) for at in range(len(columns)))
+        self.read = replace(read, columns=tuple(slices))
         if (stretch := self._metric.stretch) is not None:
-            slices = (slice(at * len(each), (at + 1) * len(each)) for at in range(len(columns)))
-            replace(read, columns=tuple(slices)).for_units(stretch)
+            self.read.for_units(stretch)
         return each[rows, 0] if len(columns) == 1 else each.ravel()
 
     def remaining(self, skipped: NDArray[np.bool_] | None = None, *, each: int = 1) -> NDArray[np.bool_]:

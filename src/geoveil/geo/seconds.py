@@ -55,8 +55,10 @@ _UNIT_WORDS = {
 _EPOCH_WORDS = frozenset(("epoch", "unix", "posix", "utc", "gmt"))
 _STATED = re.compile(r"(.+?)\s*\[(s|ms|us|ns)\]")
 
-#: Dates that are not written as ISO 8601 says: the day first, or the month first.
+#: Dates that are not written as ISO 8601 says: the day first, or the month first; or the month in words.
 _DAY_FIRST, _MONTH_FIRST = "%d{0}%m{0}%Y", "%m{0}%d{0}%Y"
+_NUMBERED, _WORDED = (_DAY_FIRST, _MONTH_FIRST), ("%d{0}%b{0}%Y", "%d{0}%B{0}%Y")
+_MONTH = re.compile(r"\d\W[A-Za-z]{3}")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 
 
@@ -458,7 +460,8 @@ def _dates(texts: pd.Series, name: str) -> pd.Series:
     import pandas as pd
 
     found = {}
-    for order, mark, clock in product((_DAY_FIRST, _MONTH_FIRST), "/.-", _CLOCKS):
+    orders, marks = (_WORDED, "/.- ") if _MONTH.search(texts.iloc[0]) else (_NUMBERED, "/.-")
+    for order, mark, clock in product(orders, marks, _CLOCKS):
         read = pd.to_datetime(texts, format=order.format(mark) + clock, utc=True, errors="coerce")
         if read.notna().all():
             found[order] = read

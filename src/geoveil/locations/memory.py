@@ -111,9 +111,9 @@ class MemoryRows(Rows):
         facts = PointFacts(codes, data.form.rows, data.microseconds if timed else None)
         thin, stated = settings.thin, protect_of(protected_metric(protect))
         by_row = isinstance(settings.person, str) and settings.person == ROW and ROW not in form.names
-        return PublicRows(
-            facts, form.plane, codes is not None, ends, stated, None if thin is None else str(thin), by_row=by_row
-        )
+        every = None if thin is None else str(thin)
+        read = data.read_times if timed else None
+        return PublicRows(facts, form.plane, codes is not None, ends, stated, every, by_row=by_row, read=read)
 
     def points(self, method: str, asked: Asked) -> Release:
         if asked.output is not None and not isinstance(self._settings.person, str | None):
