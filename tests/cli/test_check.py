@@ -239,3 +239,11 @@ def test_one_place_is_a_file_too(run: Any, tmp_path: Path) -> None:
     ran = run("check", "one.csv", "--person", "user", "--area", "37.77,-122.42,50km")
     assert ran.code == 0
     assert "What it can be used for" in ran.out
+
+
+def test_rows_of_persons_with_gaps_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
+    """Where a label of a person repeats and others are missing, no row is taken for a person of its own."""
+    frame = _tracks(1, 60).drop(columns=["rider", "time"]).sample(frac=1, random_state=1)
+    frame["user"] = ["ann", "", "ann", "bob", "bob"] * 12
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    assert "all 60 rows are of one person" in _assumption(_checked(run, "gaps.csv"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -15,6 +15,7 @@ from geoveil.geo.recognition import names_persons
 
 if TYPE_CHECKING:
     import geopandas
+    import pandas as pd
 
     from geoveil.geo.formats.location_file import LocationFile
     from geoveil.geo.planes import Plane
@@ -58,12 +59,18 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     for name in file.recognised.persons:
         if name in frame and name not in file.structure and _may_name(frame, name, plane):
             return str(name)
-    if len(frame) < 2:
+    if len(frame) < 2 or any(_has_gaps(frame[name]) for name in file.recognised.persons if name in frame):
         return None
     if file.points_in_a_row == 2:
         return ROW
     single = bool((shapely.get_type_id(frame.geometry.array) == 0).all())
     return ROW if single and not file.time_columns and not file.structure and not _is_path(frame) else None
+
+
+def _has_gaps(labels: pd.Series[Any]) -> bool:
+    """Return whether labels of persons repeat and some are missing: then rows are not persons of their own."""
+    blank = labels.isna() | (labels.astype(str).str.strip() == "")
+    return names_persons(str(labels.name)) and bool(blank.any()) and bool(labels[~blank].duplicated().any())
 
 
 def recorded_by_one(file: LocationFile, frame: geopandas.GeoDataFrame) -> bool:
