@@ -519,7 +519,7 @@ def interpolated_cut(patch: pytest.MonkeyPatch) -> None:
 
 def index_of_the_input(patch: pytest.MonkeyPatch) -> None:
     """Published rows keep the numbers that they had."""
-    right, outside, rows = TableForm.kept, zone_hiding.kept_points, np.zeros(0, dtype=np.int64)
+    right, outside, rows = TableForm.kept, cutting.kept_points, np.zeros(0, dtype=np.int64)
 
     def kept_points(zones: Any, degrees: Any) -> Any:
         nonlocal rows

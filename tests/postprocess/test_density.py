@@ -325,7 +325,7 @@ def test_what_cannot_be_mapped_is_refused() -> None:
         with pytest.raises(InvalidData):
             raw.density(GRID, others=[other])  # type: ignore[list-item]
     with pytest.raises(InvalidParameter, match="grid"):
-        raw.density("250 bananas")
+        raw.density("250 bananas")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="person = "):
         raw.density(GRID, person=np.arange(10), others=[gv.Locations(x).points(rho=1e-3)])
 
