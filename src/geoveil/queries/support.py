@@ -86,6 +86,7 @@ class SupportHull(Query):
 
     name = "hull"
     kind = "body"
+    of_set = True
     methods = ("best",)
 
     def __post_init__(self) -> None:
