@@ -104,11 +104,6 @@ class Removed(RowCounts):
     persons: tuple[str, ...] = ()
     where: str | None = None
 
-    @property
-    def rows(self) -> int:
-        """The number of all rows that were removed."""
-        return self.missing + self.outside + self.filtered + self.thinned + self.untimed
-
 
 @dataclass(frozen=True)
 class Unchanged:
@@ -317,8 +312,6 @@ class Facts(Provenance):
         Whether it was charged to a ledger.
     noise : CrowdNoise, optional
         The noise and the blur of a release about a crowd, which has no error in metres.
-    unordered : bool
-        Whether the guarantee also holds if the order of a person's points is secret.
 
     Examples
     --------
@@ -340,4 +333,3 @@ class Facts(Provenance):
     rounding: float
     charged: bool
     noise: CrowdNoise | None = None
-    unordered: bool = False

@@ -101,7 +101,9 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     if facts.span is not None:
         first, last = (moment(time).replace("T", " ") for time in facts.span)
         hides += f" The points of {protected(metric)} were counted from times between {first} and {last}."
-    sentences = [_not_hidden(facts)]
+    sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
+    if facts.noise is not None:
+        sentences = ["No point is released, and no person's label. The number of points and of persons is not hidden."]
     if facts.unchanged:
         names = ", ".join(str(column.name) for column in facts.unchanged)
         sentences.append(f"Released unchanged, so that nothing in them is hidden: {names}.")
@@ -148,21 +150,6 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     else:
         sentences.append("Each further release about the same person reveals more.")
     return hides, " ".join(sentences)
-
-
-def _not_hidden(facts: Facts) -> str:
-    """Return what the guarantee is not about, and whether it is about the order of points."""
-    if facts.noise is not None:
-        counted = "No point is released, and no person's label. The number of points and of persons is not hidden."
-        order = " The guarantee also holds if the order of a person's points is secret." if facts.unordered else ""
-        return counted + order
-    if not facts.unordered:
-        return "The number of points, their order, their times and the persons they belong to are not hidden."
-    distance = "the bottleneck distance" if facts.guarantee.metric.name == "inf" else "the best matching of points"
-    return (
-        "The number of points, their times and the persons they belong to are not hidden. Their order is: the "
-        f"guarantee also holds if the order of a person's points is secret (under {distance})."
-    )
 
 
 def protected(metric: Metric) -> str:

@@ -79,7 +79,6 @@ class Distance(Stated):
 
     name = "distance"
     kind = "length"
-    of_set = True
 
     def _described(self) -> dict[str, object]:
         """Return the parameters by name, with the place or shape that `measure` holds instead of `measure`."""

@@ -68,9 +68,6 @@ class Query(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
-    #: Whether the answer to the points in any order has the same law, and the guarantee's metric is the only one that
-    #: may tell orders apart.
-    of_set: ClassVar[bool] = False
     methods: ClassVar[tuple[str, ...]] = ("best", "paper")
 
     def __post_init__(self) -> None:
@@ -95,18 +92,6 @@ class Query(ABC):
     def also(self) -> Guarantee | None:
         """The guarantee of the other notion that the answer meets as well; None if there is none."""
         return None
-
-    @property
-    def unordered(self) -> bool:
-        """Whether the guarantee holds if the order of the points is secret as well.
-
-        Notes
-        -----
-        Let π be an order of points. If M(πx) and M(x) have one law and dist(πx, πx') = dist(x, x'), then
-        D_α(M(x) ‖ M(x')) = D_α(M(x) ‖ M(πx')) ≤ αρ·dist(x, πx')² for every π, and so for the best matching of the
-        points of x and x'. Under dist_inf that is the bottleneck distance. Units of time tell points apart.
-        """
-        return self.of_set and self.guarantee.metric.stretch is None
 
     @property
     def fn_error(self) -> float | None:

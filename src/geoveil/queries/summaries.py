@@ -22,7 +22,6 @@ class Mean(LipschitzQuery):
 
     name = "mean"
     kind = "place"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.mean(x)
@@ -37,7 +36,6 @@ class Center(LipschitzQuery):
 
     name = "center"
     kind = "place"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.midrange(x)
@@ -52,7 +50,6 @@ class Median(LipschitzQuery):
 
     name = "median"
     kind = "place"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.median(x)
@@ -67,7 +64,6 @@ class Bounds(LipschitzQuery):
 
     name = "bounds"
     kind = "box"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.extremes(x).reshaped(-1)
@@ -93,7 +89,6 @@ class Radius(LipschitzQuery):
 
     name = "radius"
     kind = "length"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.enclosing_radius(x)
@@ -114,7 +109,6 @@ class RadiusOfGyration(LipschitzQuery):
 
     name = "radius_of_gyration"
     kind = "length"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.gyration(x)
@@ -129,7 +123,6 @@ class Diameter(LipschitzQuery):
 
     name = "diameter"
     kind = "length"
-    of_set = True
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.widest(x)

@@ -86,7 +86,6 @@ class SupportHull(Query):
 
     name = "hull"
     kind = "body"
-    of_set = True
     methods = ("best",)
 
     def __post_init__(self) -> None:

@@ -37,8 +37,7 @@ __all__ = ["Answered", "PerPerson", "provenance_of"]
 #: A value, or, where the input has several persons, a pandas.Series of one value for each.
 PerPerson: TypeAlias = Value
 
-_ORDER = "their order"
-_PUBLIC = ["the number of points", _ORDER, "timestamps", "identifiers", "the parameters of the query"]
+_PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
 #: Points without times are taken as tracks if persons have at least this many on average.
 _SEVERAL = 3
 
@@ -304,9 +303,6 @@ class Answered(Card, Provenance):
             fn_error=query.fn_error,
             rounding=self.rounding,
             charged=self.entry is not None,
-            # Which rows are removed depends on what a place shares its row with, such as a time.
-            unordered=not self.removed.rows
-            and all(each.unordered for each in {id(a.query): a.query for a in self.answers}.values()),
         )
 
     def _error_bound(self, *, every: bool) -> ErrorBound:
@@ -338,7 +334,7 @@ class Answered(Card, Provenance):
             "span": None if facts.span is None else [moment(time) for time in facts.span],
             "also": None if facts.also is None else facts.also.certificate(),
             "words": " ".join(paragraphs(facts)),
-            "public": [fact for fact in _PUBLIC if not (facts.unordered and fact == _ORDER)],
+            "public": _PUBLIC,
             "unchanged": [
                 {"name": str(column.name), "reason": column.reason, "warnings": list(column.warnings)}
                 for column in facts.unchanged

@@ -122,12 +122,6 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
     slices: int = field(kw_only=True, default=1)
 
     methods = ("best", "both")  # type: ignore[assignment]
-    of_set = True
-
-    @property
-    def unordered(self) -> bool:
-        """Whether the order of a person's points may be secret: they weigh the same, unless slices tell them apart."""
-        return super().unordered and self.guarantee.metric.persons and self.slices == 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
