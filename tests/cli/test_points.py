@@ -58,7 +58,7 @@ def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
     frame.to_file(tmp_path / "mes trajets été 2026.geojson", driver="GeoJSON")
     done = shell(
         f"geoveil points 'mes trajets été 2026.geojson' -o 'veröffentlicht 1.geojson' --person 'Größe und 名前' "
-        f"{' '.join(LOCAL)} --rho 1e-3 --report 'carte été.html'",
+        f"{' '.join(LOCAL)} --rho 1e-3 --report 'carte été.html' --keep 'Größe und 名前'",
         tmp_path,
     )
     assert done.code == 0, done.err
