@@ -65,7 +65,9 @@ def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
     assert gv.load(tmp_path / "veröffentlicht 1.geojson").person.tolist() == ["Zoë [red] 🚕"]
     assert "mes trajets été 2026.geojson" in (tmp_path / "carte été.html").read_text()
     done = shell(
-        f"geoveil summary 'mes trajets été 2026.geojson' --person 'Größe und 名前' {' '.join(LOCAL)} --rho 1", tmp_path
+        f"geoveil summary 'mes trajets été 2026.geojson' --person 'Größe und 名前' {' '.join(LOCAL)} --rho 1 "
+        "--keep 'Größe und 名前'",
+        tmp_path,
     )
     assert "Zoë [red]" in done.out
 

@@ -68,11 +68,8 @@ def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     """What help pages show works as it stands, in this order: accounts are opened first."""
     lines = [line for command in (program, *EVERY.values()) for _, line in command.examples]
     # A studio serves until it is ended: tests/studio starts it. Tests of zones make the rides of their example.
-    lines = [
-        line
-        for line in dict.fromkeys(lines)
-        if "eval" not in line and not line.startswith(("geoveil studio", "geoveil zones"))
-    ]
+    apart = ("geoveil studio", "geoveil zones")
+    lines = [line for line in dict.fromkeys(lines) if "eval" not in line and not line.startswith(apart)]
     opened = [line for line in lines if line.startswith("geoveil budget create")]
     assert len(lines) > 35
     districts().to_frame("geometry").to_file(tmp_path / "districts.geojson")
