@@ -23,7 +23,7 @@ LEVELS = {"low": 100.0, "medium": 500.0, "high": 2000.0}
 #: What data is released for.
 PURPOSES = ("flows", "map", "counts", "home", "tracks", "points", "answers")
 #: How people move, for smoothing.
-MOTIONS = ("walking", "cycling", "car", "taxi")
+MOTIONS = ("person", "walking", "cycling", "car", "taxi")
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             OnPage(
                 field="Smooth the released tracks, at no cost",
                 questions=("points",),
-                fact=("Smoothing", "people move by {}", "none"),
+                fact=("Smoothing", "motion: {}", "none"),
             ),
         ),
         Setting("method", "The least noise, or noise that guarantees CGP and GP at once ('both').", ("best", "both")),

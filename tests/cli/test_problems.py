@@ -79,7 +79,7 @@ NAMED = {
     ),
     "how people move": (
         "smooth out.csv -o o.csv",
-        "Say with --motion how people move: walking, cycling, car or taxi.",
+        "Say with --motion how people move: person, walking, cycling, car or taxi.",
     ),
     "the column of persons": ("points trips.csv --by user", "No such option '--by'. It is called --person."),
     "what is protected": ("hull trips.csv --unit user", "No such option '--unit'. It is called --protect."),

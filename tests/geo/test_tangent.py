@@ -208,6 +208,22 @@ def test_the_far_side_is_infinite(lat: float, lon: float) -> None:
 
 
 @EVERYWHERE
+def test_the_far_side_is_seen_through_the_earth(lat: float, lon: float) -> None:
+    """By vectors from the centre of the Earth, also at the opposite point, where doubles would be decimetres off."""
+    rng = np.random.default_rng(13)
+    away = np.concatenate([rng.uniform(0, 2e7, 10), rng.uniform(1.9999e7, 2.0004e7, 5)])
+    points = np.column_stack(EARTH.fwd(*np.repeat([[lon], [lat]], 15, axis=1), rng.uniform(0, 360, 15), away)[:2])
+    points = np.concatenate([points, [[lon, -lat], [(lon + 360) % 360 - 180, -lat]]])
+    found = Tangent(lat, lon).forward_through(points, 3e6)
+    with mpmath.workdps(40):
+        truth = np.array([float(value) for value in by_definition(lat, lon, points)])
+    far = np.isinf(Tangent(lat, lon).forward(points, 3e6).values)
+    np.testing.assert_allclose(found.values[far], truth.reshape(-1, 2)[far], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.values, truth.reshape(-1, 2), rtol=0, atol=rounding(7e6))
+    assert far.any()
+
+
+@EVERYWHERE
 @pytest.mark.parametrize("radius", RADII)
 def test_pulling_into_the_disc_draws_no_two_points_apart(lat: float, lon: float, radius: float) -> None:
     """From anywhere on the near side; doubles keep their bound, and none is left outside."""

@@ -5,12 +5,14 @@ never farther apart in the plane than on the ground, since a geodesic is at leas
 least as long as its projection: the stretch is 1. docs/understand/projections.md has the theorem,
 `ground_distance` its converse.
 
-`Tangent(lat, lon)` has two methods:
+`Tangent(lat, lon)` has three methods:
 
 - `forward(degrees, radius)` projects longitudes and latitudes, (n, 2), to `Reals` in metres, (n, 2). For points within
   `radius` of the point of contact, the error of the doubles is at most the public bound `rounding(radius)`; the balls
   have any precision. Points on the far side of the Earth become infinite. The caller refuses points beyond `radius`,
   or moves them with `clamp_to_disc`;
+- `forward_through(degrees, radius)` does the same, and projects the far side through the Earth, where it is stretched
+  no more than the near one;
 - `inverse(metres)` returns longitudes and latitudes of any points within `REACH`, in doubles.
 """
 
@@ -170,6 +172,22 @@ class Tangent:
             out[:, 0], out[:, 1] = x, y
             out[~(far < 0.5)] = np.inf
         return Reals(values, rounding(radius), functools.partial(self._ball, degrees))
+
+    def forward_through(self, degrees: Floats, radius: float) -> Reals:
+        """Project longitudes and latitudes to metres of the plane; those of the far side through the Earth.
+
+        On the far side doubles lose their accuracy, so that these coordinates come from balls, at most 2^-40 m wide.
+        """
+
+        def attempt(i: int, bits: int) -> float | None:
+            ball = flat.ball(i, bits)
+            # A coordinate may be zero, as at a pole: no ball would have a relative accuracy.
+            return float(ball.mid()) if ball.is_finite() and ball.rad() < 2.0**-40 else None
+
+        flat = self.forward(degrees, radius)
+        for i in np.flatnonzero(~np.isfinite(flat.values)).tolist():
+            flat.values.flat[i] = settled(functools.partial(attempt, i))
+        return flat
 
     def inverse(self, metres: Floats) -> Floats:
         """Return the longitudes, from -180 to 180, and the latitudes of points of the plane within `REACH`."""

@@ -18,6 +18,8 @@ from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter
 from geoveil.facts import SMOOTHED
 from geoveil.geo.forms import Floats, Form
 from geoveil.geo.point_times import point_seconds, point_times
+from geoveil.live.habits import PERSON, Habits
+from geoveil.live.smoother import smooth as smooth_by_habits
 from geoveil.mechanisms import Gaussian
 from geoveil.messages import Message
 from geoveil.other_names import guesses_answered
@@ -39,7 +41,13 @@ Prior: TypeAlias = Union[Grid, "ArrayLike", "geopandas.GeoSeries", "geopandas.Ge
 
 #: Ratios are computed in doubles: one part in a billion covers their rounding.
 _ROUNDING = 1 + 1e-9
-_MOTIONS = {"car": CAR, "cycling": CYCLING, "taxi": TAXI, "walking": WALKING}
+_MOTIONS: dict[str, Motion | Habits] = {
+    "car": CAR,
+    "cycling": CYCLING,
+    "person": PERSON,
+    "taxi": TAXI,
+    "walking": WALKING,
+}
 
 
 @guesses_answered
@@ -123,9 +131,10 @@ class Release(Shown):
 
         Parameters
         ----------
-        motion : {"walking", "cycling", "car", "taxi"} or Motion
+        motion : {"person", "walking", "cycling", "car", "taxi"} or Motion
             How people move, from public knowledge; it must not be measured on the trajectories themselves. There is no
-            default, since only you know who travels.
+            default, since only you know who travels. "person" is for phones, day and night: somebody stays for hours,
+            travels in between, and returns to places.
         times : str, array or Series, optional
             The public time of each point: the name of a column of the release, or datetimes, texts of dates,
             durations, or numbers of seconds. Equal times may occur. It may be left out if one column of times was
@@ -157,7 +166,7 @@ class Release(Shown):
         if release.processing.steps:
             raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
         prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
-        if not isinstance(prior, Motion):
+        if not isinstance(prior, Motion | Habits):
             allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
             known = (
                 'Say what is publicly known of them, such as motion="walking", or motion=gv.Motion(spread=..., '
@@ -173,10 +182,18 @@ class Release(Shown):
             noise = np.repeat([answer.mechanisms[0].scale for answer in release.answers], sizes)
         else:
             noise = release.point_scales[order]
-        smoothed = np.empty_like(coords)
-        smoothed[order] = smoothing.smooth(coords[order], seconds[order], noise, prior, sizes=sizes)
-        expected = smoothing.expected_error(seconds[order], noise, prior, dimension=coords.shape[1], sizes=sizes)
-        step = f"{SMOOTHED} spread={prior.spread:g} m, speed={prior.speed:g} m/s"
+        smoothed, points, at = np.empty_like(coords), coords[order], seconds[order]
+        if isinstance(prior, Habits):
+            if coords.shape[1] != 2:
+                other = "Give another motion, such as 'walking'."
+                raise InvalidData("release", f"{coords.shape[1]} coordinates", "of places in the plane", other)
+            found = smooth_by_habits(points, at, noise, prior, sizes=sizes)
+            smoothed[order], expected = found.mean, float(np.sqrt(2 * found.variance.mean()))
+            step = f"{SMOOTHED} of a person who stays, travels, and returns to places"
+        else:
+            smoothed[order] = smoothing.smooth(points, at, noise, prior, sizes=sizes)
+            expected = smoothing.expected_error(at, noise, prior, dimension=coords.shape[1], sizes=sizes)
+            step = f"{SMOOTHED} spread={prior.spread:g} m, speed={prior.speed:g} m/s"
         return release._moved(smoothed, step, bounded=False, expected=expected, form=form, smoothed=True)
 
     @steady()

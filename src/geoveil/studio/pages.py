@@ -343,7 +343,7 @@ def _fields(project: Project) -> list[tuple[str, OnPage, list[tuple[str, str]]]]
             continue
         choices: list[tuple[str, str]] = []
         if name == "motion":
-            choices = [("", "no"), *((each, f"people move by {each}") for each in MOTIONS)]
+            choices = [("", "no"), *((each, f"motion: {each}") for each in MOTIONS)]
         elif name == "name":
             names = _region_names(project)
             choices = [("", "numbers"), *((each, each) for each in names)]

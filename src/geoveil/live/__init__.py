@@ -1,0 +1,1 @@
+"""Live locations: a stream of pings under one promise, filtered for free."""

@@ -1,0 +1,249 @@
+"""Where a stream is kept: in memory, or beside a ledger, where it survives a crash.
+
+A ping takes two commits. The first charges it, before anything is drawn; the second stores its answer, before anybody
+sees it. A process that ends in between has spent the budget of one ping and shown nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import uuid4
+
+from geoveil.budget.charges import Charges
+from geoveil.budget.stores import Store, Transaction
+from geoveil.budget.turns import uninterrupted
+from geoveil.errors import BudgetError, InvalidParameter, LedgerTampered
+from geoveil.live.schedule import Paid
+from geoveil.privacy import CGP
+from geoveil.processes import this_process
+
+if TYPE_CHECKING:
+    from geoveil.budget.ledger import Ledger
+
+__all__ = ["LedgerStore", "MemoryStore", "ReleasedPing", "Saved", "StreamStore"]
+
+T = TypeVar("T")
+
+#: Pings are numbered from 1 in each stream. `answer` is empty while it is being drawn; `checkpoint` is the state of
+#: the stream after ping number `checked`.
+_TABLES = """
+CREATE TABLE IF NOT EXISTS geoveil_streams (name TEXT PRIMARY KEY, id TEXT NOT NULL, last BIGINT NOT NULL,
+  checkpoint TEXT NOT NULL, checked BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS geoveil_pings (stream TEXT NOT NULL, number BIGINT NOT NULL, time BIGINT NOT NULL,
+  active BIGINT NOT NULL, cost BIGINT NOT NULL, answer TEXT, PRIMARY KEY (stream, number));
+CREATE INDEX IF NOT EXISTS geoveil_pings_time ON geoveil_pings (stream, time)
+"""
+#: What the account has paid for a stream: the first charge, if several were made.
+_PROMISE = "SELECT parameters FROM geoveil_history WHERE event = 'charge' AND release = ? ORDER BY number LIMIT 1"
+_PINGS = "FROM geoveil_pings WHERE stream = ?"
+
+
+class ReleasedPing(NamedTuple):
+    """A released point: its time in microseconds, its metres in the plane, and the scale of its noise."""
+
+    time: int
+    x: float
+    y: float
+    scale: float
+
+
+@dataclass
+class Saved:
+    """A stream as it was stored: how many pings were charged, and what is needed to go on."""
+
+    last: int = 0
+    #: The time of the first ping, and what was paid within each stretch, in order of time.
+    first: int = 0
+    paid: Sequence[Sequence[Paid]] = ()
+    #: The last checkpoint, if there is one, and what was released since.
+    checkpoint: str = ""
+    since: Sequence[ReleasedPing] = ()
+
+
+class StreamStore(ABC):
+    """Keeps the pings of one stream."""
+
+    @abstractmethod
+    def load(self, stretches: Sequence[tuple[int, int]]) -> Saved:
+        """Return the stream as it is stored, given the lengths and the grains of its stretches."""
+
+    @abstractmethod
+    def charge(self, number: int, paid: Paid) -> bool:
+        """Charge the ping with this number, durably; return False, and charge nothing, if it is not the next one."""
+
+    @abstractmethod
+    def answer(self, number: int, answer: ReleasedPing, checkpoint: str | None) -> None:
+        """Store the answer of a ping, durably, and now and then a checkpoint of the stream after it."""
+
+    @abstractmethod
+    def answers(self, since: int, until: int) -> list[ReleasedPing]:
+        """Return what was released from one time to another, in order of time."""
+
+
+@dataclass
+class MemoryStore(StreamStore):
+    """Keeps a stream in this process: with it end the account and all that was released."""
+
+    _paid: list[Paid] = field(default_factory=list)
+    _answers: list[ReleasedPing] = field(default_factory=list)
+    _process: tuple[int, bytes] = field(default_factory=this_process)
+
+    def load(self, stretches: Sequence[tuple[int, int]]) -> Saved:
+        if not self._paid:
+            return Saved()
+        first, latest = self._paid[0].time, self._paid[-1].time
+        paid = [[paid for paid in self._paid if paid.time >= latest - length] for length, _ in stretches]
+        return Saved(len(self._paid), first, paid, since=self._answers)
+
+    def charge(self, number: int, paid: Paid) -> bool:
+        if this_process() != self._process:
+            raise BudgetError(
+                "A stream in memory cannot be used in a forked process, which would spend its budget a second time.",
+                "Open it with ledger= in this process.",
+                charged="nothing",
+            )
+        self._paid.append(paid)
+        return True
+
+    def answer(self, number: int, answer: ReleasedPing, checkpoint: str | None) -> None:
+        self._answers.append(answer)
+
+    def answers(self, since: int, until: int) -> list[ReleasedPing]:
+        return [each for each in self._answers if since <= each.time <= until]
+
+
+class LedgerStore(StreamStore):
+    """Keeps a stream in the database of a ledger, whose account pays for it once, when it is opened.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    subject : str
+        The subject whose account pays, and the name of the stream.
+    promise : dict
+        What the stream promises; one that is opened again must promise the same.
+    guarantees : sequence of CGP
+        The guarantees of the stream, each under another metric. The account pays the one under its own metric.
+    """
+
+    def __init__(self, ledger: Ledger, subject: str, promise: dict[str, Any], guarantees: Sequence[CGP]) -> None:
+        self._store: Store[Any] = ledger._book.store
+        self.name = subject
+        account = ledger.account(subject)
+        identity = self._run(self._opened)
+        if self._promise(identity) is None:
+            cost = next((each for each in guarantees if each.metric == account.total.metric), guarantees[0])
+            charges = Charges.of(ledger)
+            try:
+                charge = charges.charge(
+                    [subject], cost, query="stream", parameters=promise, release=identity, key=identity
+                )
+            except InvalidParameter:
+                # The account has paid for another promise since it was looked at, which is refused below.
+                if self._promise(identity) is None:
+                    raise
+            else:
+                if charge.content is None:
+                    charges.store(charge, identity)
+        # What was paid is the promise, whatever other processes have asked for in between.
+        if (paid := self._promise(identity)) != json.loads(json.dumps(promise)):
+            raise InvalidParameter(
+                "subject",
+                subject,
+                f"one whose stream was opened with the same promise: it was {json.dumps(paid, sort_keys=True)}",
+                "Open it as it was, or use another subject.",
+            )
+
+    def _opened(self, transaction: Transaction) -> str:
+        """Return the id of the stream, which is given to a new one."""
+        # One process at a time, so that tables and streams are made once.
+        transaction.rows("SELECT 1 FROM geoveil_head WHERE one = 1 FOR UPDATE")
+        for statement in _TABLES.strip().split(";\n"):
+            transaction.ask((statement, ()))
+        found = transaction.rows("SELECT id FROM geoveil_streams WHERE name = ?", (self.name,))
+        if found:
+            return str(found[0][0])
+        identity = uuid4().hex
+        row = (self.name, identity, 0, "", 0)
+        transaction.insert("geoveil_streams", ("name", "id", "last", "checkpoint", "checked"), [row])
+        return identity
+
+    def _promise(self, identity: str) -> object:
+        """Return the promise that the account has paid for; None if it has not paid yet."""
+        paid = self._run(lambda transaction: transaction.rows(_PROMISE, (identity,)))
+        return json.loads(paid[0][0]) if paid else None
+
+    def _run(self, work: Callable[[Transaction], T]) -> T:
+        """Return what a transaction returns; an interruption of the caller does not interrupt it."""
+
+        def working() -> T:
+            with self._store.transaction() as transaction:
+                return work(transaction)
+
+        return uninterrupted(working)
+
+    def load(self, stretches: Sequence[tuple[int, int]]) -> Saved:
+        return self._run(lambda transaction: self._loaded(transaction, stretches))
+
+    def _loaded(self, transaction: Transaction, stretches: Sequence[tuple[int, int]]) -> Saved:
+        ((last, checkpoint, checked),) = transaction.rows(
+            "SELECT last, checkpoint, checked FROM geoveil_streams WHERE name = ?", (self.name,)
+        )
+        if not last:
+            return Saved()
+        ((first, latest, count),) = transaction.rows(f"SELECT MIN(time), MAX(time), COUNT(*) {_PINGS}", (self.name,))
+        if count != last:
+            raise LedgerTampered(f"{last - count} pings of the stream {self.name!r} are missing from the ledger.")
+        grouped = f"SELECT MAX(time), SUM(active), SUM(cost) {_PINGS} AND time >= ? GROUP BY time / ? ORDER BY 1"
+        since = f"SELECT time, answer {_PINGS} AND number > ? AND answer IS NOT NULL ORDER BY number"
+        return Saved(
+            last,
+            first,
+            [
+                [Paid(*map(int, row)) for row in transaction.rows(grouped, (self.name, latest - length, grain))]
+                for length, grain in stretches
+            ],
+            checkpoint,
+            [_read(*row) for row in transaction.rows(since, (self.name, checked))],
+        )
+
+    def charge(self, number: int, paid: Paid) -> bool:
+        def work(transaction: Transaction) -> bool:
+            held = "SELECT last FROM geoveil_streams WHERE name = ? FOR UPDATE"
+            if transaction.rows(held, (self.name,)) != [(number - 1,)]:
+                return False
+            transaction.insert("geoveil_pings", ("stream", "number", *Paid._fields), [(self.name, number, *paid)])
+            transaction.write("UPDATE geoveil_streams SET last = ? WHERE name = ?", (number, self.name))
+            return True
+
+        return self._run(work)
+
+    def answer(self, number: int, answer: ReleasedPing, checkpoint: str | None) -> None:
+        written = json.dumps([answer.x, answer.y, answer.scale])
+
+        def work(transaction: Transaction) -> None:
+            transaction.write(
+                "UPDATE geoveil_pings SET answer = ? WHERE stream = ? AND number = ? AND answer IS NULL",
+                (written, self.name, number),
+            )
+            if checkpoint is not None:
+                transaction.write(
+                    "UPDATE geoveil_streams SET checkpoint = ?, checked = ? WHERE name = ? AND checked < ?",
+                    (checkpoint, number, self.name, number),
+                )
+
+        self._run(work)
+
+    def answers(self, since: int, until: int) -> list[ReleasedPing]:
+        asked = f"SELECT time, answer {_PINGS} AND time >= ? AND time <= ? AND answer IS NOT NULL ORDER BY number"
+        rows = self._run(lambda transaction: transaction.rows(asked, (self.name, since, until)))
+        return [_read(*row) for row in rows]
+
+
+def _read(time: int, answer: str) -> ReleasedPing:
+    return ReleasedPing(time, *json.loads(answer))

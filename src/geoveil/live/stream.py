@@ -1,0 +1,581 @@
+"""A stream of live locations that stays private."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+import time as clock
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from geoveil._types import Hide, Region, Rho
+from geoveil.arithmetic import steady
+from geoveil.cards import Card, Rows
+from geoveil.errors import InvalidData, InvalidParameter, LedgerError, Message
+from geoveil.geo.areas import Area, AreaLike, area_of
+from geoveil.geo.tangent import Tangent, clamp_to_disc
+from geoveil.live.fences import Fence, FenceEvent
+from geoveil.live.filter import Filter
+from geoveil.live.habits import PERSON, VEHICLE, Habits
+from geoveil.live.mixture import chance_within, geometric_median, radius_of
+from geoveil.live.schedule import Paid, Schedule
+from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
+from geoveil.mechanisms import Gaussian
+from geoveil.noise import Reals, source_of
+from geoveil.privacy import CGP, Duration, Metric, as_duration, exact, promise, protected_metric
+from geoveil.privacy.durations import MICROSECONDS, duration_words
+from geoveil.words import metres
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from geoveil.budget.ledger import Ledger
+
+__all__ = ["LivePosition", "Stream", "When"]
+
+#: The time of a ping: a datetime with a time zone, a text such as "2026-05-04T08:30:00Z", or seconds since 1970.
+When: TypeAlias = datetime | str | float
+
+_HABITS = {"person": PERSON, "vehicle": VEHICLE}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_YEAR = 365 * 86_400 * MICROSECONDS
+#: The end of a text whose zone has parts of a second.
+_FINE_OFFSET = re.compile(r"[+-][\d:]+[.,]\d+$")
+#: Pings from times later than this after the clock of this machine, in seconds, are refused: all later pings of a
+#: stream that has seen one would be late.
+_AHEAD = 600
+#: Pings after which the whole state of a stream is stored; a process that opens it learns the rest again.
+_CHECKPOINT = 64
+#: A new place is shown if the estimate is farther from the last one than this share of its 95% radius.
+_MOVED = 0.5
+#: Attempts to charge a ping while other processes charge the same stream.
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class LivePosition:
+    """What the world may see now.
+
+    Parameters
+    ----------
+    lat, lon : float
+        The published place, in degrees. It changes only if the estimate has moved by more than its radius warrants.
+    radius_95 : float
+        The person is within this many metres of it with probability 95%, if they move as the habits say.
+    time : datetime or None
+        The time of the last ping that was answered; None if none was.
+    age : float
+        Seconds from then to the time that was asked about.
+    new : bool
+        Whether the place is another one than before this ping.
+    remaining : Decimal
+        The budget that is left in the stretch of time that ends now.
+    events : tuple of FenceEvent
+        Fences that were entered or left with this ping.
+    """
+
+    lat: float
+    lon: float
+    radius_95: float
+    time: datetime | None
+    age: float
+    new: bool
+    remaining: Decimal
+    events: tuple[FenceEvent, ...] = ()
+
+
+class Stream(Card):
+    """Live locations of one person, under one promise: any stretch of time of a given length costs at most a budget.
+
+    Every ping is answered with noise whose budget follows the time since the last ping. What was released is then
+    filtered, which is free, and several times as accurate as the noise.
+
+    Parameters
+    ----------
+    hide, rho : optional
+        How much; exactly one of them.
+    protect : str or timedelta
+        The length of time that is protected, such as "1 day": any stretch of this length, beginning at any moment.
+    area : Area, str
+        Where the person may be, from public knowledge: a disc such as `gv.local(...)`, or the name of a city. Pings
+        from outside are moved to its edge.
+    within : dict, optional
+        Further limits, each the `rho` of a longer stretch of time, such as {"365 days": 2e-3}. All are kept.
+    motion : {"person", "vehicle"}
+        How they move, from public knowledge.
+    every : str or timedelta
+        Pings that come sooner after the last are not used; the accuracy hardly depends on it.
+    ledger : Ledger, optional
+        Keeps the stream, so that it survives the process. By default it is kept in memory, and ends with it.
+    subject : str, optional
+        The account in the ledger that pays, once, when the stream is opened; also the name of the stream there.
+    rng : numpy.random.Generator, optional
+        For tests and experiments only; then there is no promise.
+
+    Notes
+    -----
+    If the budgets of all releases whose inputs are in any stretch of this length add up to at most ρ, whatever was
+    answered before, then the whole endless stream is ρ-CGP under the metric of such stretches
+    (docs/understand/live.md has the proof).
+
+    A promise for any day does not protect what is repeated every day: whoever keeps the releases of a year at one home
+    can average them. `repr` says how well.
+
+    Examples
+    --------
+    >>> stream = gv.Stream(rho=5e-5, protect="1 day", area=bay)
+    >>> first = stream.update("2026-05-04T08:00:00Z", lat=37.7793, lon=-122.4193)
+    >>> first.new, first.age, first.time.isoformat()
+    (True, 0.0, '2026-05-04T08:00:00+00:00')
+    >>> stream.update("2026-05-04T08:00:20Z", lat=37.7793, lon=-122.4193).age   # too soon: nothing is drawn
+    20.0
+    >>> stream.guarantee
+    CGP(rho=5e-05, metric='1 day')
+    """
+
+    def __init__(
+        self,
+        *,
+        hide: Hide = None,
+        rho: Rho = None,
+        protect: str | timedelta,
+        area: AreaLike,
+        within: Mapping[str, Rho] | None = None,
+        motion: Literal["person", "vehicle"] = "person",
+        every: Duration = "1 min",
+        ledger: Ledger | None = None,
+        subject: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        metric = protected_metric(protect)
+        if metric is None or metric.stretch is None:
+            raise InvalidParameter("protect", protect, 'a length of time such as "1 day"', "A stream has no end.")
+        self.guarantee = _concentrated(hide, rho, metric)
+        self.limits = tuple(_limit(self.guarantee, name, given) for name, given in (within or {}).items())
+        self.area = area_of(area)
+        if self.area.disc is None:
+            remedy = Message("Give {area:gv.local}, which takes in pings from any distance.")
+            raise InvalidParameter("area", self.area.name, "a disc", remedy)
+        if motion not in _HABITS:
+            raise InvalidParameter("motion", motion, "'person' or 'vehicle'", "Say who is followed.")
+        self._motion = motion
+        self._habits = _habits(motion, self.area)
+        self._every = as_duration("every", every)
+        self._source = source_of(rng)
+        self._fences: list[Fence] = []
+        self._lock = threading.Lock()
+        #: Whether what this process believes may differ from what is stored, so that it must be loaded again.
+        self._doubtful = True
+        if (ledger is None) != (subject is None):
+            remedy = Message("Give both {ledger} and {subject}, or neither to keep the stream in memory.")
+            raise InvalidParameter("ledger, subject", (ledger, subject), "both or neither", remedy)
+        if ledger is None or subject is None:
+            self._store: StreamStore = MemoryStore()
+        else:
+            self._store = LedgerStore(ledger, subject, self._promise(), self.guarantees)
+        #: The place of the plane that was converted last, and where it is on Earth: the published one rarely changes.
+        self._located = (math.nan, math.nan), (math.nan, math.nan)
+        self._load()
+
+    @property
+    def guarantees(self) -> tuple[CGP, ...]:
+        """All promises of the stream: that of `protect`, and those of `within`.
+
+        Examples
+        --------
+        >>> stream = gv.Stream(rho=5e-5, protect="1 day", area=bay, within={"365 days": 2e-3})
+        >>> stream.guarantees[1]
+        CGP(rho=0.002, metric='365 days')
+        """
+        return self.guarantee, *self.limits
+
+    @steady()
+    def update(self, time: When, *, lat: float, lon: float) -> LivePosition:
+        """Take in a ping, and return what the world may see now.
+
+        A ping that is late, repeated, or too soon after the last one is not used: nothing is drawn, and the position
+        is the present one. Which pings are used depends on their times alone.
+
+        Parameters
+        ----------
+        time : datetime, str or float
+            The time of the fix: with a time zone, or in seconds since 1970.
+        lat, lon : float
+            The true place in degrees.
+
+        Examples
+        --------
+        >>> stream = gv.Stream(rho=5e-4, protect="1 day", area=bay)
+        >>> times = [1_777_881_600 + 60.0 * minute for minute in range(30)]
+        >>> seen = [stream.update(time, lat=37.7793, lon=-122.4193) for time in times]
+        >>> seen[-1].radius_95 < seen[0].radius_95
+        True
+        >>> stream.update(times[3], lat=37.7793, lon=-122.4193) == stream.update(times[-1], lat=37.0, lon=-122.0)
+        True
+        """
+        at = _microseconds(time)
+        if at > (clock.time() + _AHEAD) * MICROSECONDS:
+            remedy = "The device's clock is wrong: correct it, or leave the ping out."
+            raise InvalidParameter("time", time, "at most ten minutes ahead of this machine's clock", remedy)
+        place = self._entered(lat, lon)
+        with self._lock:
+            for _ in range(_ATTEMPTS):
+                if self._doubtful:
+                    self._load()
+                paid = self._schedule.offer(at)
+                if paid is None:
+                    return self._seen(at)
+                self._doubtful = True
+                if self._store.charge(self._number + 1, paid):
+                    return self._answer(paid, place)
+            raise LedgerError("Other processes keep charging the stream.", "Let one process update it.")
+
+    def now(self, time: When | None = None) -> LivePosition:
+        """Return the best estimate for a time, which is free and changes steadily, unlike the published place.
+
+        Parameters
+        ----------
+        time : datetime, str or float, optional
+            Not before the last ping that was answered; by default its time.
+
+        Examples
+        --------
+        >>> stream = gv.Stream(rho=5e-4, protect="1 day", area=bay)
+        >>> _ = stream.update("2026-05-04T08:00:00Z", lat=37.7793, lon=-122.4193)
+        >>> soon, later = stream.now(), stream.now("2026-05-04T09:00:00Z")
+        >>> soon.radius_95 < later.radius_95, later.age
+        (True, 3600.0)
+        """
+        with self._lock:
+            if self._doubtful:
+                self._load()
+            at = self._answered if time is None else _microseconds(time)
+            ahead = self._filter
+            if at is not None and self._answered is not None and at > self._answered:
+                ahead = ahead.copy()
+                ahead.step(at / MICROSECONDS)
+            x, y = geometric_median(ahead.parts)
+            lat, lon = self._on_earth(x, y)
+            radius = self.area.ground(radius_of(ahead.parts, x, y, 0.95, self._radius))
+            return replace(self._seen(at), lat=lat, lon=lon, radius_95=radius)
+
+    def track(self, since: When | None = None, until: When | None = None) -> geopandas.GeoDataFrame:
+        """Return the track of a time that has passed, smoothed from what was released; it is free.
+
+        It is about twice as accurate as what could be seen at the time, as later pings tell about earlier places.
+
+        Parameters
+        ----------
+        since, until : datetime, str or float, optional
+            The beginning and the end; by default those of the stream.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            A row for each ping that was answered: `time`, `radius_95` and the place, in longitude and latitude.
+
+        Examples
+        --------
+        >>> stream = gv.Stream(rho=5e-4, protect="1 day", area=bay)
+        >>> for minute in range(30):
+        ...     _ = stream.update(1_777_881_600 + 60.0 * minute, lat=37.7793, lon=-122.4193)
+        >>> track = stream.track(until=1_777_881_600 + 600.0)
+        >>> len(track), track.columns.tolist(), track.crs.to_epsg()
+        (11, ['time', 'radius_95', 'geometry'], 4326)
+        """
+        import geopandas
+        import pandas as pd
+
+        from geoveil.live.smoother import smooth
+
+        low = -(2**62) if since is None else _microseconds(since)
+        high = 2**62 if until is None else _microseconds(until)
+        # Later pings tell about the end of the track.
+        answers = self._store.answers(low - self._schedule.stretch, high + self._schedule.stretch)
+        numbers = np.array(answers, dtype=float).reshape(-1, 4)
+        times = np.array([each.time for each in answers], dtype=np.int64)
+        smoothed = smooth(numbers[:, 1:3], times / MICROSECONDS, numbers[:, 3], self._habits)
+        kept = (times >= low) & (times <= high)
+        degrees = self._tangent.inverse(self.area.nearest(smoothed.mean[kept]))
+        radii = self.area.ground(1.0) * math.sqrt(-2 * math.log(0.05)) * np.sqrt(smoothed.variance[kept])
+        return geopandas.GeoDataFrame(
+            {"time": pd.to_datetime(times[kept], unit="us", utc=True), "radius_95": radii},
+            geometry=geopandas.points_from_xy(*degrees.T),
+            crs=4326,
+        )
+
+    def fence(self, region: Area | str | Region, name: str = "") -> Fence:
+        """Watch a public region: updates then say when it was entered and left. It is free.
+
+        Parameters
+        ----------
+        region : Area, str or shapely Polygon
+            A disc, as `gv.local(...)` or a text such as "37.78,-122.42,300m", or a polygon in longitude and latitude;
+            from public knowledge.
+        name : str
+            Its name in events.
+
+        Returns
+        -------
+        Fence
+            With `chance`, the probability of being inside, and `inside`, which changes to True at 70% and to False at
+            30%. At the start, and as long as it is in between, `inside` is None.
+
+        Examples
+        --------
+        >>> stream = gv.Stream(rho=5e-2, protect="1 day", area=bay)
+        >>> hall = stream.fence("37.7793,-122.4193,500m", name="city hall")
+        >>> _ = stream.update("2026-05-04T08:00:00Z", lat=37.7793, lon=-122.4193)
+        >>> hall.inside
+        True
+        """
+        fence = Fence(name or f"fence {len(self._fences) + 1}", *self._region(region))
+        if self._answered is not None:
+            fence.look(self._filter.parts)
+        self._fences.append(fence)
+        return fence
+
+    def repeated(self, duration: Duration = "365 days") -> float:
+        """Return how well whoever keeps all releases knows a place, in metres, after so much time spent there.
+
+        It is the standard deviation of a coordinate of the best estimate, given the whole budget of that time.
+
+        Examples
+        --------
+        >>> round(gv.Stream(rho=5e-5, protect="1 day", area=bay).repeated("365 days"), 1)
+        5.2
+        """
+        length = as_duration("duration", duration)
+        spent = min(each.rho * -(-length // _stretch(each)) for each in self.guarantees)
+        return exact.float_up(exact.divide_up(Decimal(1), exact.sqrt_down(2 * spent)))
+
+    def _card(self) -> tuple[str, Rows]:
+        last = self._position.time
+        seen = "no ping yet" if last is None else f"{last:%Y-%m-%d %H:%M:%S} UTC"
+        rows = [("promise", f"{each!r}: any {each.metric.name}") for each in self.guarantees]
+        return "Stream of live locations", [
+            *rows,
+            ("area", self.area.name),
+            ("last ping", seen),
+            ("a year at one place", f"tells it to within {metres(self.repeated())} to whoever keeps every release"),
+            ("exact", "yes" if self._source.exact else f"no: {self._source.inexact}"),
+        ]
+
+    def _promise(self) -> dict[str, Any]:
+        """Return what the stream promises and what its state depends on, to be recognised when it is opened again."""
+        return {
+            "promises": {each.metric.name: str(each.rho) for each in self.guarantees},
+            "area": list(self.area.disc or ()),
+            "motion": self._motion,
+            "every": duration_words(self._every),
+        }
+
+    def _load(self) -> None:
+        """Take over what is stored."""
+        first = _stretch(self.guarantee)
+        schedule = Schedule(first, self._every)
+        self._quantum = Fraction(self.guarantee.rho) / schedule.capacity
+        longer = [(_stretch(each), int(Fraction(each.rho) / self._quantum)) for each in self.limits]
+        self._schedule = Schedule(first, self._every, longer)
+        saved = self._store.load([(each.stretch, each.grain) for each in self._schedule.accounts])
+        self._number = saved.last
+        fresh: dict[str, Any] = {"filter": None, "shown": None, "radius": 0.0}
+        checkpoint = json.loads(saved.checkpoint) if saved.checkpoint else fresh
+        self._filter = Filter(self._habits, state=checkpoint["filter"])
+        #: The published place in metres, and its radius when it was published.
+        self._shown: tuple[float, float, float] | None = checkpoint["shown"]
+        self._radius: float = checkpoint["radius"]
+        if saved.last:
+            self._schedule.restore(saved.first, saved.paid)
+        if not self._radius:
+            x, y, _ = self._shown or (0.0, 0.0, 0.0)
+            self._radius = radius_of(self._filter.parts, x, y, 0.95)
+        for answer in saved.since:
+            self._learn(answer)
+        self._position = self._published()
+        self._doubtful = False
+
+    def _entered(self, lat: object, lon: object) -> Reals:
+        """Return a true place in metres of the plane, moved to the edge of the area if it is outside.
+
+        All places on Earth are taken in, and no two farther apart than they are on the ground (docs/understand/live.md
+        has the proof): whether a ping is answered must not depend on the place.
+        """
+        flat = self._tangent.forward_through(np.array([_degrees(lat, lon)]), self.area.radius)
+        return clamp_to_disc(flat, self.area.radius)
+
+    def _answer(self, paid: Paid, place: Reals) -> LivePosition:
+        """Draw the answer of a ping that was charged, store it, and only then show it."""
+        self._number += 1
+        self._schedule.pay(paid)
+        mechanism = _mechanism(self.guarantee, self._schedule.capacity, paid.cost)
+        ((x, y),) = mechanism.sample(place, self._source).tolist()
+        answer = ReleasedPing(paid.time, x, y, mechanism.scale)
+        new = self._learn(answer)
+        due = self._number % _CHECKPOINT == 0
+        state = {"filter": self._filter.state(), "shown": self._shown, "radius": self._radius}
+        self._store.answer(self._number, answer, json.dumps(state) if due else None)
+        self._position = self._published()
+        self._doubtful = False
+        events = tuple(
+            FenceEvent(fence.name, entered, _instant(paid.time))
+            for fence in self._fences
+            if (entered := fence.look(self._filter.parts)) is not None
+        )
+        return replace(self._position, new=new, events=events)
+
+    def _learn(self, answer: ReleasedPing) -> bool:
+        """Learn from what was released; return whether another place is published from now on."""
+        self._filter.step(answer.time / MICROSECONDS)
+        self._filter.update(answer.x, answer.y, answer.scale**2)
+        parts = self._filter.parts
+        x, y = geometric_median(parts)
+        shown = self._shown
+        if shown is not None:
+            # The estimate has moved by more than half of its radius, or its radius is half of what was published.
+            moved = math.hypot(x - shown[0], y - shown[1])
+            if chance_within(parts, x, y, moved / _MOVED) < 0.95 and chance_within(parts, x, y, shown[2] / 2) < 0.95:
+                self._radius = radius_of(parts, shown[0], shown[1], 0.95, self._radius)
+                return False
+        self._radius = radius_of(parts, x, y, 0.95, self._radius)
+        self._shown = x, y, self._radius
+        return True
+
+    def _published(self) -> LivePosition:
+        """Return the published position as of the last ping that was answered."""
+        account = self._schedule.accounts[0]
+        left = exact.multiply(self.guarantee.rho, Decimal(account.capacity - account.spent))
+        lat, lon = self._on_earth(*(self._shown or (0.0, 0.0))[:2])
+        return LivePosition(
+            lat=lat,
+            lon=lon,
+            radius_95=self.area.ground(self._radius),
+            time=None if self._answered is None else _instant(self._answered),
+            age=math.inf if self._answered is None else 0.0,
+            new=False,
+            remaining=exact.divide_down(left, Decimal(account.capacity)),
+        )
+
+    def _seen(self, at: int | None) -> LivePosition:
+        """Return the published position as of a time in microseconds."""
+        if self._answered is None or at is None:
+            return self._position
+        return replace(self._position, age=max(at - self._answered, 0) / MICROSECONDS)
+
+    @property
+    def _answered(self) -> int | None:
+        """The time of the last ping that was answered, in microseconds."""
+        return None if self._filter.time is None else round(self._filter.time * MICROSECONDS)
+
+    def _on_earth(self, x: float, y: float) -> tuple[float, float]:
+        """Return the latitude and the longitude of a place of the plane, or of the nearest one in the area."""
+        if (x, y) != self._located[0]:
+            ((lon, lat),) = self._tangent.inverse(self.area.nearest(np.array([[x, y]]))).tolist()
+            self._located = (x, y), (lat, lon)
+        return self._located[1]
+
+    @cached_property
+    def _tangent(self) -> Tangent:
+        tangent = self.area.tangent
+        assert tangent is not None
+        return tangent
+
+    def _region(self, region: object) -> tuple[tuple[float, float, float] | None, Any]:
+        """Return a region in the plane: as a disc, or as a polygon."""
+        import shapely
+
+        if isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and not region.is_empty:
+            flat = shapely.transform(
+                shapely.segmentize(region, 0.02), lambda of: self._tangent.forward(of, self.area.radius).values
+            )
+            shapely.prepare(flat)
+            return None, flat
+        disc = area_of(region).disc if isinstance(region, (Area, str)) else None
+        if disc is None:
+            remedy = Message('Give {area:gv.local}, a text such as "37.78,-122.42,300m", or a shapely Polygon.')
+            raise InvalidParameter("region", region, "a disc or a polygon", remedy)
+        ((x, y),) = self._tangent.forward(np.array([[disc[1], disc[0]]]), self.area.radius).values.tolist()
+        return (x, y, disc[2]), None
+
+
+def _concentrated(hide: Hide, rho: Rho, metric: Metric) -> CGP:
+    """Return the promise of a stream; its noise is Gaussian, so that it cannot be pure GP."""
+    if (hide is None) == (rho is None):
+        remedy = Message("Give {hide} (metres hidden at 75%) or {rho} (per square metre).")
+        raise InvalidParameter("hide, rho", (hide, rho), "exactly one of them", remedy)
+    guarantee = promise(hide, rho, None, metric)
+    assert isinstance(guarantee, CGP)
+    return guarantee
+
+
+def _limit(guarantee: CGP, name: str, given: Rho) -> CGP:
+    """Return the promise about a longer stretch."""
+    metric = protected_metric(name)
+    if metric is None or metric.stretch is None or metric.stretch <= _stretch(guarantee):
+        allowed = f"a length of time longer than {guarantee.metric.name}"
+        raise InvalidParameter("within", name, allowed, Message("Give the shortest one as {protect}."))
+    return _concentrated(None, given, metric)
+
+
+def _stretch(guarantee: CGP) -> int:
+    stretch = guarantee.metric.stretch
+    assert stretch is not None
+    return stretch
+
+
+@lru_cache(maxsize=256)
+def _mechanism(guarantee: CGP, capacity: int, cost: int) -> Gaussian:
+    """Return the mechanism that may spend this many quanta of a promise: its budget is rounded down."""
+    budget = exact.divide_down(exact.multiply(guarantee.rho, Decimal(cost)), Decimal(capacity))
+    return Gaussian(CGP(rho=budget, metric=guarantee.metric), 2)
+
+
+def _habits(motion: str, area: Area) -> Habits:
+    """Return how somebody moves, who may at first be anywhere in the area."""
+    habits = _HABITS[motion]
+    return replace(habits, spread=max(habits.spread, area.radius / 2))
+
+
+def _degrees(lat: object, lon: object) -> tuple[float, float]:
+    """Return the longitude and the latitude of a place."""
+    try:
+        place = float(lon), float(lat)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        place = math.nan, math.nan
+    if not (-180 <= place[0] <= 360 and abs(place[1]) <= 90):
+        allowed = "a latitude of at most 90 degrees and a longitude of -180 to 360 degrees"
+        raise InvalidData("lat, lon", (lat, lon), allowed, "Leave out pings without a position.")
+    return place
+
+
+def _microseconds(time: When) -> int:
+    """Return a time in whole microseconds since 1970, rounded down however it is given."""
+    given: object = time
+    if isinstance(given, str):
+        try:
+            # Python cuts off further digits. In the offset of a zone, that would not round down: nobody writes those.
+            given = None if _FINE_OFFSET.search(given) else datetime.fromisoformat(given)
+        except ValueError:
+            given = None
+    if isinstance(given, datetime) and given.tzinfo is not None:
+        return (given - _EPOCH) // _MICROSECOND
+    if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
+        numbers = Fraction(int(given)) if isinstance(given, np.integer) else given
+        if abs(numbers) < 2**40:
+            return math.floor(Fraction(*numbers.as_integer_ratio()) * MICROSECONDS)
+    allowed = "a time with its time zone, or seconds since 1970"
+    raise InvalidParameter("time", time, allowed, 'Write it as "2026-05-04T08:30:00Z".')
+
+
+def _instant(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
