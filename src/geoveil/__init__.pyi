@@ -6,8 +6,7 @@ from .answering.loading import load
 from .budget import Account, Entry, Ledger
 from .certificates import PublicKey, SigningKey
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
-from .live.fences import Fence, FenceEvent
-from .live.stream import LivePosition, Stream
+from .live.stream import Stream
 from .locations import Locations, Session
 from .mechanisms import Lipschitz, Mechanism
 from .planning import Plan, plan
@@ -33,15 +32,12 @@ __all__ = [
     "CrowdHeatMap",
     "CrowdRelease",
     "Entry",
-    "Fence",
-    "FenceEvent",
     "Grid",
     "Guarantee",
     "HalfSpaces",
     "HeatMap",
     "Ledger",
     "Lipschitz",
-    "LivePosition",
     "Locations",
     "Mechanism",
     "Metric",

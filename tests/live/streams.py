@@ -12,6 +12,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.live.store import MemoryStore, ReleasedPing
+from geoveil.live.stream import LivePosition
 from geoveil.mechanisms import Gaussian
 
 AREA = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -63,7 +64,7 @@ class Draws:
 
         monkeypatch.setattr(Gaussian, "sample", sample)
 
-    def update(self, of: gv.Stream, time: int, **place: float) -> gv.LivePosition:
+    def update(self, of: gv.Stream, time: int, **place: float) -> LivePosition:
         """Send a ping at a time in microseconds."""
         self.time = time
         if not self.stores:

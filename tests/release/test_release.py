@@ -375,6 +375,7 @@ def test_the_public_names_are_these() -> None:
         "Release",
         "Session",
         "SigningKey",
+        "Stream",
         "Verification",
         "ZonesRelease",
         "__version__",
