@@ -203,14 +203,12 @@ def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:
 
 @pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.png")), ids=lambda path: str(path.relative_to(DOCS)))
 def test_pictures_are_small(picture: Path) -> None:
-    """A page with pictures loads quickly; figures of the paper's experiments may be larger."""
-    assert picture.stat().st_size <= (
-        250_000 if "reproduction" in picture.parts or picture.name == "demo.png" else 100_000
-    )
+    """A page with pictures loads quickly."""
+    assert picture.stat().st_size <= (250_000 if picture.name == "demo.png" else 100_000)
 
 
 def test_tables_of_budgets_are_what_the_library_computes() -> None:
-    """What a budget means is the same on the page for choosing one, in the short answers, and in the program."""
+    """What a budget means is the same on the page for choosing one, in the page for officers, and in the program."""
     apart = (10, 50, 100, 200, 500)
 
     def meaning(rho: str) -> list[str]:
@@ -225,7 +223,7 @@ def test_tables_of_budgets_are_what_the_library_computes() -> None:
     assert len(rows) == 7
     for rho, *shown in rows:
         assert shown == meaning(rho)
-    answers = (DOCS / "decide" / "answers.md").read_text(encoding="utf-8")
+    answers = (DOCS / "decide" / "for-officers.md").read_text(encoding="utf-8")
     hidden, *chances = meaning("5e-5")
     assert f"It hides {hidden} at 75%." in answers
     assert " | ".join(chances).replace("100.0%", "100%") in answers
@@ -233,13 +231,13 @@ def test_tables_of_budgets_are_what_the_library_computes() -> None:
 
 @pytest.mark.deep
 @pytest.mark.once
-def test_the_map_of_the_short_answers_has_the_noise_that_they_state() -> None:
+def test_the_map_of_the_officers_page_has_the_noise_that_it_states() -> None:
     """With 200 m hidden the map of the tutorial promises little about far-away places, and with 500 m it protects."""
     trips = pd.read_csv(DOCS / "learn" / "bike-trips.csv")
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
     rhos = [gv.CGP.hiding(distance=distance, chance=0.75).budget for distance in (200, 500)]
     few, many = (gv.Locations(trips, person="rider", area=area).heatmap(500, rho=rho) for rho in rhos)
-    page = (DOCS / "decide" / "answers.md").read_text(encoding="utf-8")
+    page = (DOCS / "decide" / "for-officers.md").read_text(encoding="utf-8")
     assert f"at most {few.error(0.05, each=True):.2f} persons" in page
     assert f"the blur of {few.blur:.0f} m" in page
     assert f"it is {few.zcdp:.1f} with 200 m hidden, which is weak, and {many.zcdp:.1f} with 500 m" in page
