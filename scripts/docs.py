@@ -36,7 +36,7 @@ BESIDE = {
     "benchmarks/README.md": "project/benchmarks.md",
     "benchmarks/strangers-protocol.md": "project/strangers-protocol.md",
     "benchmarks/strangers.md": "project/strangers.md",
-    "src/geoveil/certificate.schema.json": "look-up/certificate.schema.json",
+    "src/geoveil/certificates/certificate.schema.json": "look-up/certificate.schema.json",
 }
 LARGEST = 300_000
 #: The path of the site at its host: the page for missing pages is shown at any depth, so its links begin with it.
@@ -77,7 +77,7 @@ def errors() -> str:
 
 def certificate() -> str:
     """The fields of a certificate, from its schema."""
-    schema = json.loads((ROOT / "src/geoveil/certificate.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((ROOT / "src/geoveil/certificates/certificate.schema.json").read_text(encoding="utf-8"))
     rows = ["| field | type | required | meaning |", "|---|---|---|---|"]
 
     def resolved(part: dict[str, Any]) -> dict[str, Any]:

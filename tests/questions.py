@@ -16,8 +16,8 @@ from geoveil.answering.intake import take_in
 from geoveil.answering.pipeline import ask as asked_about
 from geoveil.answering.requests import Question
 from geoveil.answering.settings import Settings
-from geoveil.arithmetic import steady
 from geoveil.geo import enter
+from geoveil.host.arithmetic import steady
 from geoveil.noise import source_of
 
 __all__ = [

@@ -11,9 +11,9 @@ import pytest
 from flint import arb, ctx
 
 import geoveil as gv
-from geoveil import arithmetic
 from geoveil.errors import GeoveilWarning, UnreliableArithmetic
 from geoveil.geo.tangent import Tangent
+from geoveil.host import arithmetic
 from geoveil.noise import Entropy, source
 from geoveil.noise.source import ACCURACY
 from tests.questions import ask

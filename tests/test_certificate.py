@@ -36,7 +36,7 @@ RELEASES: dict[str, Any] = {
 @cache
 def schema() -> Any:
     """The published one."""
-    found = json.loads(importlib.resources.files("geoveil").joinpath("certificate.schema.json").read_text())
+    found = json.loads((importlib.resources.files("geoveil.certificates") / "certificate.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(found)
     return jsonschema.Draft202012Validator(found)
 

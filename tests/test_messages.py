@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geoveil.cli.option_names import OPTIONS
-from geoveil.messages import PYTHON, Message, worded
+from geoveil.text.messages import PYTHON, Message, worded
 
 OUTSIDE = Message("{count} points are outside: {outside:clamp} moves them, see {locations.points}.", count=3)
 

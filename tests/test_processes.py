@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from geoveil import processes
-from geoveil.processes import is_running, process_space, this_process
+from geoveil.host import processes
+from geoveil.host.processes import is_running, process_space, this_process
 
 
 @pytest.mark.posix

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil  # noqa: F401 (asks for the platform when it is imported)
 import pytest
 
-from geoveil import processes
+from geoveil.host import processes
 
 #: Packages of others, as far as the run below needs them.
 _OUTSIDE = (

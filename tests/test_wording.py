@@ -11,7 +11,7 @@ import pytest
 import geoveil as gv
 from geoveil.cli.option_names import OPTIONS
 from geoveil.facts import ErrorBound, Removed
-from geoveil.wording import error_line, heading, lines, paragraphs
+from geoveil.facts.wording import error_line, heading, lines, paragraphs
 
 X = np.arange(12.0).reshape(6, 2) * 100
 WHO = ["b", "a", "b", "c", "a", "b"]

@@ -12,6 +12,6 @@ def __getattr__(name: str) -> object:
     try:
         return _public_name(name)
     except AttributeError:
-        from geoveil.other_names import public_name_error
+        from geoveil.settings.other_names import public_name_error
 
         raise public_name_error(name, __all__) from None

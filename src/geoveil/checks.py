@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.errors import InvalidParameter, Text
-from geoveil.typed_values import read_length
+from geoveil.text.typed_values import read_length
 
 __all__ = ["FARTHEST", "beta", "between", "count", "length", "number", "place", "positive"]
 

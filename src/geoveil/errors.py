@@ -39,7 +39,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from geoveil.messages import PYTHON, Mention, Message, Naming, Text, worded
+from geoveil.text.messages import PYTHON, Mention, Message, Naming, Text, worded
 
 __all__ = [
     "BudgetError",

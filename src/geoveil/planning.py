@@ -14,11 +14,11 @@ import numpy as np
 from geoveil import checks
 from geoveil._types import Length, Method
 from geoveil.answering.intake import in_the_plane
-from geoveil.arithmetic import steady
-from geoveil.cards import Card, Rows
 from geoveil.errors import GeoveilError, InvalidParameter, Message, NoErrorBound
+from geoveil.facts.wording import guarantee_line, protected
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.geometries import Floats
+from geoveil.host.arithmetic import steady
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import rehearsal
 from geoveil.privacy import (
@@ -50,8 +50,8 @@ from geoveil.queries import (
     best_hull,
 )
 from geoveil.release.kinds import kind_of
-from geoveil.wording import guarantee_line, protected
-from geoveil.words import metres
+from geoveil.text.cards import Card, Rows
+from geoveil.text.words import metres
 
 __all__ = ["COMPARED", "Plan", "plan"]
 

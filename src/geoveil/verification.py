@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias, cast
 
 from geoveil.answering.charging import check_ledger
 from geoveil.answering.noise_check import noise_problems
-from geoveil.arithmetic import steady
 from geoveil.budget import Charges, Ledger
 from geoveil.certificates import (
     SCHEMA,
@@ -23,13 +22,14 @@ from geoveil.certificates import (
     trusted_keys,
 )
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidInput, LedgerTampered
+from geoveil.facts.wording import guarantee_line
 from geoveil.geo.formats.atomic import certificate_path
 from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.side_files import side_files
-from geoveil.messages import PYTHON, Message, Naming, Text, worded
+from geoveil.host.arithmetic import steady
 from geoveil.privacy import CGP, certified
-from geoveil.wording import guarantee_line
-from geoveil.words import counted
+from geoveil.text.messages import PYTHON, Message, Naming, Text, worded
+from geoveil.text.words import counted
 from geoveil.zones import is_of_zones, zones_problems, zones_stated
 
 __all__ = ["CANNOT_TELL", "Check", "Verification", "verify"]

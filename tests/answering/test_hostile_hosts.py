@@ -32,7 +32,7 @@ import pytest
 import shapely
 
 import geoveil as gv
-from geoveil import arithmetic
+from geoveil.host import arithmetic
 from geoveil.noise import Entropy
 from geoveil.privacy import exact
 from geoveil.queries import FirstWithin, Hull, Nearest, Points, Query

@@ -18,7 +18,7 @@ from geoveil.errors import (
     LedgerTimeout,
     LedgerUnavailable,
 )
-from geoveil.processes import this_process
+from geoveil.host.processes import this_process
 from tests.ledgers import COST, charge, edit
 from tests.patience import impatient
 

@@ -24,7 +24,7 @@ from geoveil.budget import Charge, Charges, Ledger, turns
 from geoveil.budget.journal import Journal, Memory, Witness
 from geoveil.budget.turns import Batching, Waiting, uninterrupted
 from geoveil.errors import BudgetExceeded, LedgerTimeout, LedgerUnavailable
-from geoveil.processes import this_process
+from geoveil.host.processes import this_process
 from tests.ledgers import COST, charge
 from tests.patience import impatient
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import geoveil as gv
-from geoveil.typed_values import LENGTH
+from geoveil.text.typed_values import LENGTH
 from tests.command_line import LOCAL
 
 LENGTHS = {

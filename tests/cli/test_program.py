@@ -21,8 +21,8 @@ from geoveil.cli.problems import CODES
 from geoveil.cli.program import program
 from geoveil.geo.formats.workspace import workspace
 from geoveil.settings import LEVELS
-from geoveil.typed_values import AREA, CHANCE, LENGTH, PLACE
-from geoveil.words import metres
+from geoveil.text.typed_values import AREA, CHANCE, LENGTH, PLACE
+from geoveil.text.words import metres
 from tests.command_line import shell
 from tests.release.test_crowd_release import districts
 from tests.test_crowds import trips

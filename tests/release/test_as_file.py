@@ -17,7 +17,7 @@ from tests.formats import BAY, FORMATS, make, people
 from tests.questions import release_of
 
 STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
-SCHEMA = json.loads((Path(gv.__file__).parent / "certificate.schema.json").read_text())
+SCHEMA = json.loads((Path(gv.__file__).parent / "certificates" / "certificate.schema.json").read_text())
 
 
 def saved(release: Any, path: Path) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def test_a_release_is_pickled_shown_and_certified(name: str, every: Any) -> None
     again = pickle.loads(pickle.dumps(release))
     assert np.array_equal(again.noisy, release.noisy)
     assert again.error(0.1) == release.error(0.1)
-    schema = json.loads((Path(gv.__file__).parent / "certificate.schema.json").read_text())
+    schema = json.loads((Path(gv.__file__).parent / "certificates" / "certificate.schema.json").read_text())
     certificate = json.loads(json.dumps(release.certificate()))
     jsonschema.validate(certificate, schema)
     assert certificate["crowd_noise"]["total"] == pytest.approx(300)

@@ -32,7 +32,7 @@ from geoveil.report.limits_table import CROWD_TABLE, TABLE, topics
 from geoveil.report.map_projection import view_of
 from geoveil.report.page import attacker_curve, gauges, page
 from geoveil.report.scene import Shape
-from geoveil.words import hidden, metres
+from geoveil.text.words import hidden, metres
 from tests.questions import release_of
 
 pytestmark = pytest.mark.slow

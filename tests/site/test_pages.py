@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil import words
+from geoveil.text import words
 from tests.command_line import shell
 from tests.postgres import database
 from tests.release.test_crowd_release import districts

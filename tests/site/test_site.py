@@ -113,7 +113,8 @@ def test_the_page_of_fields_has_all_that_the_schema_requires_and_certificates_ha
         own = set(part.get("required", ())) if isinstance(part, dict) else set()
         return own.union(*map(required, inside))
 
-    schema = json.loads((ROOT / "src" / "geoveil" / "certificate.schema.json").read_text(encoding="utf-8"))
+    path = ROOT / "src" / "geoveil" / "certificates" / "certificate.schema.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
     assert required(schema) <= {name.rpartition(".")[2] for name in listed}
     homes = {"who": ["ann", "ann", "bob"], "lat": [47.37, 47.38, 47.36], "lon": [8.54, 8.55, 8.53]}
     trips = pd.DataFrame(homes)

@@ -13,7 +13,7 @@ from geoveil.requests.budgets import Budget, BudgetKind
 from geoveil.studio import pages
 from geoveil.studio.project import Project
 from geoveil.studio.server import Studio
-from geoveil.typed_values import read_length
+from geoveil.text.typed_values import read_length
 from tests.studio.driving import Visitor
 from tests.studio.test_refusals import receive, sent
 

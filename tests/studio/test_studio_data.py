@@ -13,6 +13,7 @@ import shapely
 
 from geoveil._types import Progress
 from geoveil.errors import GeoveilError
+from geoveil.facts.wording import error_line
 from geoveil.requests import opened_data
 from geoveil.requests.budgets import Budget
 from geoveil.requests.file_request import FileSettings
@@ -24,8 +25,7 @@ from geoveil.studio import pages
 from geoveil.studio.choices import Choices, request_of
 from geoveil.studio.jobs import Job
 from geoveil.studio.project import Project
-from geoveil.typed_values import read_length
-from geoveil.wording import error_line
+from geoveil.text.typed_values import read_length
 from tests.studio.deciding import decide, send, ticket_of
 
 

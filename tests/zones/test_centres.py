@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.host.private_files import write_private
 from geoveil.mechanisms.discs import Disc
 from geoveil.noise import source_of
-from geoveil.private_files import write_private
 from geoveil.zones import Centres, Hiding, Zone, backup_folder, distances, places_of
 
 HIDING = Hiding.of(hide=200)

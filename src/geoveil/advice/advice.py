@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from geoveil.advice.purposes import PURPOSES, Outlook, Purpose
 from geoveil.answering.public_rows import PublicRows
-from geoveil.cards import Card, Rows
 from geoveil.privacy import CGP, GP, Guarantee, exact
 from geoveil.settings import LEVELS
-from geoveil.words import counted, hidden
+from geoveil.text.cards import Card, Rows
+from geoveil.text.words import counted, hidden
 
 __all__ = ["Advice", "Use", "advise"]
 

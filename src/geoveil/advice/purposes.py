@@ -15,6 +15,7 @@ from geoveil.answering.crowd import Slices
 from geoveil.answering.crowd_requests import heatmap
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.public_rows import PublicRows
+from geoveil.facts.wording import protected
 from geoveil.geo.geometries import Floats
 from geoveil.planning import plan
 from geoveil.postprocess.flow_cells import advise_flows, round_length
@@ -22,8 +23,7 @@ from geoveil.postprocess.motion import CAR, Motion
 from geoveil.postprocess.region_totals import count_blurs
 from geoveil.postprocess.smoothing import expected_error
 from geoveil.privacy import CGP, GP, Guarantee, dist_inf, protected_metric
-from geoveil.wording import protected
-from geoveil.words import counted, metres
+from geoveil.text.words import counted, metres
 
 __all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict", "count_outlook", "planned_answer", "smoothed_hopeless"]
 

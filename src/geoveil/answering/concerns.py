@@ -18,7 +18,7 @@ from geoveil.geo.columns import named_in
 from geoveil.geo.geometries import Index
 from geoveil.privacy import CGP, Guarantee, dist_inf
 from geoveil.queries import Persons, Query, UnitSizes
-from geoveil.words import metres
+from geoveil.text.words import metres
 
 __all__ = ["Concern", "concerns_of", "concerns_of_labels", "concerns_of_rows", "half_of_points", "is_hopeless"]
 

@@ -66,7 +66,7 @@ from geoveil.queries.crowd.lattice import MOST_CELLS, WIDEST
 from geoveil.queries.crowd.sums import KernelSums, PairedSums
 from geoveil.release import Release
 from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
-from geoveil.words import metres
+from geoveil.text.words import metres
 
 if TYPE_CHECKING:
     import geopandas

@@ -19,7 +19,7 @@ from geoveil.geo.region_files import region_series
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Metric
 from geoveil.release.as_layers import boxes_of
-from geoveil.typed_values import read_length
+from geoveil.text.typed_values import read_length
 
 if TYPE_CHECKING:
     import geopandas

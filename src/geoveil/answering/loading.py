@@ -14,7 +14,6 @@ from geoveil._types import Missing, Outside
 from geoveil._types import Path as PathLike
 from geoveil.answering.counted_rows import no_locations
 from geoveil.answering.intake import in_the_plane
-from geoveil.arithmetic import steady
 from geoveil.budget import Entry
 from geoveil.certificates import read_certificate
 from geoveil.errors import InvalidFile
@@ -32,6 +31,7 @@ from geoveil.geo.geometries import Index
 from geoveil.geo.row_locations import Pairs
 from geoveil.geo.seconds import joined_times, part_of_times, time_column
 from geoveil.geo.texts import numbers
+from geoveil.host.arithmetic import steady
 from geoveil.privacy import Metric, stretch_sizes
 from geoveil.queries import Persons, Points, answers_without_values
 from geoveil.release import Release

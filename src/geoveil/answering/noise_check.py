@@ -21,7 +21,7 @@ from geoveil.privacy import Guarantee, certified
 from geoveil.queries import SUMMARIES, CrowdMap, CrowdQuery, Flows, Persons, Points, RegionCounts, UnitSizes
 from geoveil.queries.additive import additive
 from geoveil.queries.crowd import CrowdKernel
-from geoveil.words import hidden
+from geoveil.text.words import hidden
 
 __all__ = ["noise_problems"]
 

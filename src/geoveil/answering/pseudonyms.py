@@ -17,8 +17,8 @@ from filelock import FileLock
 from geoveil._types import Labels, Pseudonyms
 from geoveil.errors import FileUnavailable, InvalidData, InvalidFile, InvalidParameter, Message, warn
 from geoveil.geo.row_filters import RowFilter
+from geoveil.host.private_files import write_private
 from geoveil.noise import random_bytes
-from geoveil.private_files import write_private
 
 __all__ = ["check_key_file", "check_pseudonyms", "pseudonyms_of"]
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 from functools import lru_cache
 
 from geoveil.errors import BudgetError, BudgetExceeded, IncompatibleGuarantees, InvalidParameter, Message
+from geoveil.host.processes import this_process
 from geoveil.privacy import CGP, GP, Guarantee, Metric, exact
-from geoveil.processes import this_process
 
 __all__ = ["Account", "SessionLimit", "guarantee_of", "price", "price_of", "unknown_price", "unknown_subject"]
 

@@ -23,8 +23,8 @@ from geoveil.budget.ledger import Ledger
 from geoveil.budget.sqlite_store import UNFINISHED, SQLite, create_tables
 from geoveil.budget.stores import is_database
 from geoveil.errors import InvalidParameter, LedgerTampered, LedgerUnavailable, Message
+from geoveil.host.sqlite_files import open_to_read
 from geoveil.privacy import Certificate, Guarantee
-from geoveil.sqlite_files import open_to_read
 
 __all__ = ["back_up", "restore"]
 

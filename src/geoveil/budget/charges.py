@@ -44,9 +44,9 @@ from geoveil.errors import (
     LedgerTampered,
     LedgerTimeout,
 )
+from geoveil.host.processes import this_process
 from geoveil.privacy import Guarantee, exact
 from geoveil.privacy.exact import written
-from geoveil.processes import this_process
 
 if TYPE_CHECKING:
     from geoveil.budget.ledger import Ledger

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 from geoveil.errors import InvalidParameter
-from geoveil.processes import this_process
+from geoveil.host.processes import this_process
 
 __all__ = [
     *("FIRST", "MAYBE_STORED", "SPENT", "STORED", "WRITE", "WRITE_OFF", "Charge", "Entry", "Line", "Postings"),

@@ -16,11 +16,11 @@ from geoveil.budget.history import Replay, lines_after
 from geoveil.budget.journal import ACCOUNT_ROWS, Book, Journal, Witness, accounts_among, accounts_of
 from geoveil.budget.stores import Store, Transaction, open_store
 from geoveil.budget.turns import uninterrupted
-from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidParameter, LedgerError, Message
+from geoveil.facts.wording import protected
 from geoveil.privacy import CGP, GP, Certificate, as_metric, promise, protected_metric
 from geoveil.privacy.exact import Number, written
-from geoveil.wording import protected
+from geoveil.text.cards import Card, Rows
 
 __all__ = ["Ledger", "StatementLine"]
 

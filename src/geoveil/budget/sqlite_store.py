@@ -31,8 +31,8 @@ from pathlib import Path
 
 from geoveil.budget.stores import TABLES, Row, Statement, Store, Transaction, left
 from geoveil.errors import Charged, LedgerTimeout, LedgerUnavailable
-from geoveil.processes import this_process
-from geoveil.sqlite_files import open_to_read
+from geoveil.host.processes import this_process
+from geoveil.host.sqlite_files import open_to_read
 
 __all__ = ["UNFINISHED", "SQLite", "create_tables"]
 

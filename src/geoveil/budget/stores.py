@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from geoveil.budget.entries import FIRST
 from geoveil.errors import LedgerTimeout, LedgerUnavailable
-from geoveil.processes import this_process
+from geoveil.host.processes import this_process
 
 __all__ = [
     *("FEW", "TABLES", "VERSION", "Row", "SQLValue", "Statement", "Store", "Transaction"),

@@ -29,7 +29,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from geoveil.budget.entries import Charge
 from geoveil.errors import LedgerError, LedgerTimeout, LedgerUnavailable
-from geoveil.processes import is_running, process_space, this_process
+from geoveil.host.processes import is_running, process_space, this_process
 
 __all__ = [
     *("Batching", "Waiting", "begin_lease", "end_lease", "is_held", "owner_of", "renewing_lease", "token_of"),

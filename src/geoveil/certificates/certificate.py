@@ -162,6 +162,6 @@ def schema_problems(account: Certificate) -> list[str]:
 
     import jsonschema
 
-    text = resources.files("geoveil").joinpath("certificate.schema.json").read_text(encoding="utf-8")
+    text = resources.files("geoveil").joinpath("certificates", "certificate.schema.json").read_text(encoding="utf-8")
     problems = jsonschema.Draft202012Validator(json.loads(text)).iter_errors(account)
     return [f"{'.'.join(map(str, problem.absolute_path)) or 'certificate'}: {problem.message}" for problem in problems]

@@ -13,10 +13,10 @@ from geoveil.cli import terminal
 from geoveil.cli.command import Program, command
 from geoveil.cli.options import as_json, protect
 from geoveil.cli.options import budget as budget_options
+from geoveil.facts.wording import guarantee_line, protected, unit_name
 from geoveil.requests.accounts import existing_ledger
 from geoveil.requests.budgets import Budget, rho_and_epsilon
-from geoveil.wording import guarantee_line, protected, unit_name
-from geoveil.words import counted, hidden
+from geoveil.text.words import counted, hidden
 
 if TYPE_CHECKING:
     from geoveil import Guarantee, Ledger

@@ -21,7 +21,7 @@ from geoveil.cli.questions import DATA, settings_of
 from geoveil.requests.budgets import Budget
 from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions
 from geoveil.settings import LEVELS, PURPOSES
-from geoveil.words import hidden
+from geoveil.text.words import hidden
 
 if TYPE_CHECKING:
     from geoveil.advice import Advice, Use

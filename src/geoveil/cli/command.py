@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from geoveil.settings import HEADINGS, SETTINGS
-from geoveil.typed_values import TypedValue
+from geoveil.text.typed_values import TypedValue
 
 __all__ = ["Command", "Option", "Program", "TypedText", "broken", "command", "gathered", "setting"]
 

@@ -13,7 +13,7 @@ from geoveil.cli import terminal
 from geoveil.cli.command import broken, command, setting
 from geoveil.cli.presentation import describe
 from geoveil.requests.file_request import public_place
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     from geoveil import Release

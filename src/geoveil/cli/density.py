@@ -11,8 +11,8 @@ from geoveil.cli.options import Output, free
 from geoveil.cli.presentation import describe, drawable, plain_report
 from geoveil.cli.smooth import RELEASED, as_released
 from geoveil.requests.file_request import public_place
-from geoveil.typed_values import AREA, LENGTH
-from geoveil.words import counted
+from geoveil.text.typed_values import AREA, LENGTH
+from geoveil.text.words import counted
 
 
 @command(

@@ -12,10 +12,10 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import command
 from geoveil.cli.options import as_json, budget, every, protect
+from geoveil.facts.wording import guarantee_line, protected, unit_name
 from geoveil.requests.budgets import Budget, rho_and_epsilon
 from geoveil.settings import LEVELS
-from geoveil.wording import guarantee_line, protected, unit_name
-from geoveil.words import apart, chance, hidden, metres
+from geoveil.text.words import apart, chance, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee

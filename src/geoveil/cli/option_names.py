@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from geoveil.messages import Naming
 from geoveil.settings import SETTINGS
+from geoveil.text.messages import Naming
 
 __all__ = ["OPTIONS"]
 

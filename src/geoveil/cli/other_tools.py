@@ -10,8 +10,8 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import command
 from geoveil.cli.options import as_json
-from geoveil.typed_values import LENGTH
-from geoveil.words import hidden, metres
+from geoveil.text.typed_values import LENGTH
+from geoveil.text.words import hidden, metres
 
 #: Location Guard's levels: the radius r of ε = 2/r, in metres.
 _LOCATION_GUARD = {"low": 200.0, "medium": 500.0, "high": 2000.0}

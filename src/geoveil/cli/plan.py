@@ -10,10 +10,10 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import Option, TypedText, command, setting
 from geoveil.cli.options import Wish, as_json, every, protect, wish
+from geoveil.facts.wording import protected, unit_name
 from geoveil.requests.budgets import rho_and_epsilon
-from geoveil.typed_values import CHANCE, LENGTH
-from geoveil.wording import protected, unit_name
-from geoveil.words import apart, counted, hidden, metres
+from geoveil.text.typed_values import CHANCE, LENGTH
+from geoveil.text.words import apart, counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil._types import Method

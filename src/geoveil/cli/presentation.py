@@ -11,8 +11,8 @@ from geoveil.cli.file_arguments import writable
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import Output
 from geoveil.cli.terminal import bold, grid, say, state, styled, waiting
-from geoveil.wording import guarantee_line, heading, lines, protected
-from geoveil.words import metres
+from geoveil.facts.wording import guarantee_line, heading, lines, protected
+from geoveil.text.words import metres
 
 if TYPE_CHECKING:
     import geopandas

@@ -6,8 +6,8 @@ import click
 
 from geoveil.cli.option_names import OPTIONS
 from geoveil.errors import BudgetExceeded, GeoveilError, InvalidCoordinateSystem, InvalidData, LedgerError
-from geoveil.other_names import AMOUNTS, own_question
 from geoveil.settings import SETTINGS, own_name
+from geoveil.settings.other_names import AMOUNTS, own_question
 
 __all__ = ["CODES", "code_of", "message_of", "usage"]
 

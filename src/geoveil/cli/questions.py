@@ -39,7 +39,7 @@ from geoveil.requests.file_request import (
 )
 from geoveil.requests.release_record import SETTING
 from geoveil.settings import READING
-from geoveil.words import counted, metres
+from geoveil.text.words import counted, metres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

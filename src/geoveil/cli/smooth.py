@@ -14,7 +14,7 @@ from geoveil.cli.options import Output, free
 from geoveil.cli.presentation import describe, drawable, plain_report
 from geoveil.requests.file_request import one_or_several, smoothing_times
 from geoveil.settings import MOTIONS
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     from geoveil.answering.loading import LoadedRelease

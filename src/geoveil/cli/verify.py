@@ -85,7 +85,7 @@ def _files(released: str) -> list[str]:
 
 def _tell(file: str, outcome: Verification) -> None:
     """Print the checks of a file, and their outcome."""
-    from geoveil.messages import worded
+    from geoveil.text.messages import worded
 
     lines = [
         (terminal.styled(*_SIGNS[check.outcome, check.asked]), f"{check.name}: {worded(check.text, OPTIONS)}")

@@ -16,7 +16,7 @@ from geoveil.cli.file_arguments import distinct, private_key, writable
 from geoveil.cli.options import PRINTING, Output, output_of
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.settings import READING
-from geoveil.words import counted, hidden, metres
+from geoveil.text.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.requests.shared_tracks import CutTracks

@@ -28,8 +28,8 @@ from geoveil.geo.gazetteer import (
 )
 from geoveil.geo.geometries import Floats
 from geoveil.geo.tangent import REACH, Tangent, ground_distance, shrink
-from geoveil.other_names import foreign_names_refused
-from geoveil.typed_values import read_area
+from geoveil.settings.other_names import foreign_names_refused
+from geoveil.text.typed_values import read_area
 
 if TYPE_CHECKING:
     import pyproj

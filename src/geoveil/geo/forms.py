@@ -24,7 +24,7 @@ from geoveil.geo.row_filters import RowFilter
 from geoveil.geo.row_locations import Pairs
 from geoveil.geo.row_selection import Selection
 from geoveil.noise import Ball, Reals, as_reals
-from geoveil.typed_values import read_place
+from geoveil.text.typed_values import read_place
 
 if TYPE_CHECKING:
     import pandas as pd

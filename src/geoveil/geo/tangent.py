@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geoveil.arithmetic import inaccurate
 from geoveil.errors import UnreliableArithmetic
+from geoveil.host.arithmetic import inaccurate
 from geoveil.noise.reals import Ball, Floats, Reals, double, settled
 from geoveil.noise.source import ACCURACY
 

@@ -17,9 +17,9 @@ from geoveil.budget.charges import Charges
 from geoveil.budget.stores import Store, Transaction
 from geoveil.budget.turns import uninterrupted
 from geoveil.errors import BudgetError, InvalidParameter, LedgerTampered
+from geoveil.host.processes import this_process
 from geoveil.live.schedule import Paid
 from geoveil.privacy import CGP
-from geoveil.processes import this_process
 
 if TYPE_CHECKING:
     from geoveil.budget.ledger import Ledger

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from geoveil._types import Hide, Region, Rho
-from geoveil.arithmetic import steady
-from geoveil.cards import Card, Rows
 from geoveil.errors import InvalidData, InvalidParameter, LedgerError, Message
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.tangent import Tangent, clamp_to_disc
+from geoveil.host.arithmetic import steady
 from geoveil.live.fences import Fence, FenceEvent
 from geoveil.live.filter import Filter
 from geoveil.live.habits import PERSON, VEHICLE, Habits
@@ -33,7 +32,8 @@ from geoveil.mechanisms import Gaussian
 from geoveil.noise import Reals, source_of
 from geoveil.privacy import CGP, Duration, Metric, as_duration, exact, promise, protected_metric
 from geoveil.privacy.durations import MICROSECONDS, duration_words
-from geoveil.words import metres
+from geoveil.text.cards import Card, Rows
+from geoveil.text.words import metres
 
 if TYPE_CHECKING:
     import geopandas

@@ -43,23 +43,23 @@ from geoveil.answering.crowd import Every
 from geoveil.answering.pipeline import OutputFile
 from geoveil.answering.rows import Asked, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
-from geoveil.arithmetic import steady
 from geoveil.budget import Ledger
-from geoveil.cards import Card
-from geoveil.cards import Rows as CardRows
 from geoveil.certificates import KeyLike, signing_key
 from geoveil.errors import InvalidParameter, Message
+from geoveil.facts.wording import protected
 from geoveil.geo import AreaLike
 from geoveil.geo.columns import ROW
+from geoveil.host.arithmetic import steady
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import source_of
-from geoveil.other_names import guesses_answered
 from geoveil.postprocess.grid import Grid
 from geoveil.privacy import Duration, Metric, promise, protected_metric
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
 from geoveil.settings import LEVELS
-from geoveil.wording import protected
+from geoveil.settings.other_names import guesses_answered
+from geoveil.text.cards import Card
+from geoveil.text.cards import Rows as CardRows
 from geoveil.zones import MARGIN, Hiding, Near, PlacesLike, Rules, places_of
 
 if TYPE_CHECKING:

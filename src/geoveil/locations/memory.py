@@ -34,7 +34,7 @@ from geoveil.privacy import protected_metric
 from geoveil.queries import Answer, Answers, UnitSizes
 from geoveil.release import CrowdRelease, Release
 from geoveil.release.kinds import kind_of
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     import geopandas

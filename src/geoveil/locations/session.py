@@ -13,12 +13,12 @@ from geoveil._types import Epsilon, Hide, Labels, Rho, Short
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
 from geoveil.answering.rows import Rows
 from geoveil.budget import Charges, Ledger, SessionLimit, price, price_of
-from geoveil.cards import Rows as CardRows
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
+from geoveil.facts.wording import protected
 from geoveil.locations.hiding import ChargedCentres
 from geoveil.locations.locations import Locations
 from geoveil.privacy import Guarantee, Metric, dist_inf, exact, promise
-from geoveil.wording import protected
+from geoveil.text.cards import Rows as CardRows
 
 __all__ = ["Session"]
 

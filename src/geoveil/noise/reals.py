@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.processes import this_process
+from geoveil.host.processes import this_process
 
 __all__ = ["Ball", "Floats", "Reals", "as_reals", "double", "largest", "ranked", "settled", "smallest", "stacked"]
 

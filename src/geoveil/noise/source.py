@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.arithmetic import inaccurate
 from geoveil.errors import InvalidParameter
+from geoveil.host.arithmetic import inaccurate
 from geoveil.noise.bits import Bits
 from geoveil.noise.keystream import random_bytes
 from geoveil.noise.reals import Ball, Floats, Reals, double, settled

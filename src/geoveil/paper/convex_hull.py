@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geoveil._types import Epsilon, Rho
-from geoveil.arithmetic import steady
+from geoveil.host.arithmetic import steady
 from geoveil.paper.asking import Metres, run
 from geoveil.queries import Hull
 from geoveil.release import Release

@@ -21,7 +21,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter, Message
 from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
 from geoveil.privacy.metrics import Metric, as_metric, dist_inf
-from geoveil.typed_values import read_length
+from geoveil.text.typed_values import read_length
 
 __all__ = ["CGP", "GP", "UNITS", "Certificate", "Guarantee", "certified", "promise", "total"]
 

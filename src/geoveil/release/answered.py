@@ -12,21 +12,21 @@ import numpy as np
 
 from geoveil._types import Labels
 from geoveil._version import __version__
-from geoveil.arithmetic import steady
 from geoveil.budget import Entry
-from geoveil.cards import Card, Rows
 from geoveil.certificates import SCHEMA, Certificate
 from geoveil.certificates.certificate import Ends, StatedMechanism
 from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
 from geoveil.facts import NONE, SMOOTHED, ErrorBound, Facts, MechanismUse, Processing, Provenance, RowCounts, Unchanged
+from geoveil.facts.wording import heading, lines, moment, paragraphs, protected, steps_line
 from geoveil.geo import Area, Form, Pairs, Plane, form_of
 from geoveil.geo.forms import Floats, Index
+from geoveil.host.arithmetic import steady
 from geoveil.mechanisms import Mechanism
 from geoveil.privacy import Guarantee, certified
 from geoveil.queries import Answer, Nearest
 from geoveil.queries.answer import Value
 from geoveil.release.kinds import Kind, kind_of
-from geoveil.wording import heading, lines, moment, paragraphs, protected, steps_line
+from geoveil.text.cards import Card, Rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from geoveil.postprocess.grid import Grid
 from geoveil.report import Layer
 from geoveil.report.formatting import number
 from geoveil.report.layers import FAINTEST
-from geoveil.words import metres
+from geoveil.text.words import metres
 
 if TYPE_CHECKING:
     import geopandas

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from geoveil import checks
 from geoveil._types import CrsLike, Labels
-from geoveil.cards import Rows
 from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Processing
 from geoveil.geo.forms import Floats
@@ -27,7 +26,8 @@ from geoveil.release.as_layers import cells_layer, cells_of
 from geoveil.release.kinds import KINDS, Frame, Kind
 from geoveil.release.release import Prior, Release
 from geoveil.report import Layer
-from geoveil.words import counted
+from geoveil.text.cards import Rows
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     import geopandas

@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geoveil._types import Labels, Region, Times
-from geoveil.arithmetic import steady
 from geoveil.errors import IncompatibleGuarantees, InvalidData, InvalidParameter
 from geoveil.facts import SMOOTHED
 from geoveil.geo.forms import Floats, Form
 from geoveil.geo.point_times import point_seconds, point_times
+from geoveil.host.arithmetic import steady
 from geoveil.live.habits import PERSON, Habits
 from geoveil.live.smoother import smooth as smooth_by_habits
 from geoveil.mechanisms import Gaussian
-from geoveil.messages import Message
-from geoveil.other_names import guesses_answered
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum, protected_metric
 from geoveil.release.shown import Shown
+from geoveil.settings.other_names import guesses_answered
+from geoveil.text.messages import Message
 
 if TYPE_CHECKING:
     import geopandas

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from geoveil.arithmetic import steady
-from geoveil.cards import as_html
 from geoveil.errors import GeoveilError, InvalidParameter
+from geoveil.facts.wording import guarantee_line, paragraphs
+from geoveil.host.arithmetic import steady
 from geoveil.queries import Points
 from geoveil.release.answered import Answered
 from geoveil.release.as_file import endings, write_frame, write_release
@@ -16,7 +16,7 @@ from geoveil.release.as_layers import degrees, truth_layer
 from geoveil.release.figures import draw_map
 from geoveil.release.kinds import Frame
 from geoveil.report import Layer, Report, Scene, compose, small_map
-from geoveil.wording import guarantee_line, paragraphs
+from geoveil.text.cards import as_html
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 from geoveil.certificates import Certificate
 from geoveil.certificates.certificate import StatedMechanism
 from geoveil.facts import Facts
+from geoveil.facts.wording import guarantee_line, lines, moment, protected
 from geoveil.report.formatting import lengths
-from geoveil.wording import guarantee_line, lines, moment, protected
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 __all__ = ["headline", "table_rows"]
 

@@ -17,7 +17,7 @@ from geoveil.report.layers import FAINTEST, Floats, Layer
 from geoveil.report.map_projection import Box, Projection, view_of
 from geoveil.report.palette import PERSONS, ink, person, shade
 from geoveil.report.scene import Group, Key, Label, Scene, Shape, Style
-from geoveil.words import counted, metres
+from geoveil.text.words import counted, metres
 
 __all__ = ["compose"]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from geoveil.certificates import Certificate
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.facts import Facts
+from geoveil.facts.wording import warning_line
 from geoveil.geo.formats.atomic import staging_folder
 from geoveil.privacy import Guarantee
 from geoveil.report.formatting import WARNING
 from geoveil.report.layers import Layer
-from geoveil.wording import warning_line
 
 __all__ = ["Balance", "Report", "check_path"]
 

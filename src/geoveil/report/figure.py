@@ -20,7 +20,7 @@ from geoveil.report.map_projection import Box
 from geoveil.report.palette import LIGHT
 from geoveil.report.plain_words import summary
 from geoveil.report.scene import Graduated, Key, Label, Locator, Scene, Shape, Style
-from geoveil.words import metres
+from geoveil.text.words import metres
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

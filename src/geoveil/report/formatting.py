@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from geoveil.words import metres
+from geoveil.text.words import metres
 
 __all__ = ["WARNING", "between", "lengths", "location", "number", "round_below", "with_units"]
 

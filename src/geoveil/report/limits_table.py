@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from geoveil.facts import Facts
 from geoveil.privacy import GP
-from geoveil.words import hidden
+from geoveil.text.words import hidden
 
 __all__ = ["CROWD_TABLE", "HEADINGS", "TABLE", "Topic", "topics"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoveil._version import __version__
+from geoveil.facts.wording import paragraphs
 from geoveil.privacy import GP, Guarantee, exact
 from geoveil.report import palette
 from geoveil.report.certificate_table import headline, table_rows
@@ -23,8 +24,7 @@ from geoveil.report.limits_table import HEADINGS, topics
 from geoveil.report.plain_words import summary
 from geoveil.report.scene import Scene
 from geoveil.report.svg import MARKERS, Pen, attributes
-from geoveil.wording import paragraphs
-from geoveil.words import apart, chance, counted, hidden, metres
+from geoveil.text.words import apart, chance, counted, hidden, metres
 
 if TYPE_CHECKING:
     import jinja2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from geoveil.facts import Facts
+from geoveil.facts.wording import protected, steps_line
 from geoveil.report.formatting import number
-from geoveil.wording import protected, steps_line
-from geoveil.words import counted, hidden, metres
+from geoveil.text.words import counted, hidden, metres
 
 __all__ = ["summary"]
 

@@ -24,13 +24,13 @@ from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.proposals import LOOKED, AreaSuggestion, propose_area, seem_swapped, to_degrees
 from geoveil.geo.row_locations import GeometryRows
 from geoveil.geo.row_selection import select_rows
-from geoveil.messages import PYTHON, Mention, Naming, Text, worded
 from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
 from geoveil.requests.budgets import rho_and_epsilon
 from geoveil.requests.file_request import FileSettings
 from geoveil.requests.persons import guess_person, recognised_trips, recorded_by_one
-from geoveil.words import counted
+from geoveil.text.messages import PYTHON, Mention, Naming, Text, worded
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     import geopandas

@@ -658,7 +658,7 @@ def summary_file(question: str) -> str:
 def combined(releases: Sequence[Release], guarantee: Guarantee) -> tuple[Release, Certificate, tuple[str, ...]]:
     """Return all answers as one release for a report, the entries of its certificate that differ, and remarks."""
     from geoveil.facts import Processing
-    from geoveil.wording import error_line
+    from geoveil.facts.wording import error_line
 
     # Each answer has its own error bound, and none holds for all three.
     whole = replace(releases[0], guarantee=guarantee, processing=Processing(bounded=False, combined=True))

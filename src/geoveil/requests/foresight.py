@@ -10,6 +10,7 @@ import numpy as np
 
 import geoveil as gv
 from geoveil.errors import GeoveilError
+from geoveil.facts.wording import protected
 from geoveil.privacy import Guarantee, exact
 from geoveil.report.page import attacker_curve
 from geoveil.requests.budgets import Budget, rho_and_epsilon
@@ -18,8 +19,7 @@ from geoveil.requests.file_check import TypicalPerson
 from geoveil.requests.file_request import FileSettings, as_tuple
 from geoveil.requests.made_up import seconds_between
 from geoveil.requests.opened_data import OpenedData
-from geoveil.wording import protected
-from geoveil.words import chance, counted, hidden, metres
+from geoveil.text.words import chance, counted, hidden, metres
 
 __all__ = ["DISTANCES", "Foresight"]
 

@@ -9,6 +9,7 @@ import shapely
 
 import geoveil as gv
 from geoveil._types import Progress
+from geoveil.facts.wording import error_line
 from geoveil.geo.formats.location_columns import CoordinatePairs
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
@@ -16,7 +17,6 @@ from geoveil.requests.city import generator
 from geoveil.requests.file_request import FileRequest, ReadingOptions, ask_summary, one_or_several
 from geoveil.requests.made_up import MadeUp, make_up
 from geoveil.requests.opened_data import OpenedData, tracks
-from geoveil.wording import error_line
 
 __all__ = ["Preview", "preview"]
 

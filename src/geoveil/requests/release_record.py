@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geoveil.messages import Message
-from geoveil.words import counted, hidden
+from geoveil.text.messages import Message
+from geoveil.text.words import counted, hidden
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee

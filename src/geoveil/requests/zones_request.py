@@ -14,7 +14,7 @@ from geoveil.geo.formats import ending
 from geoveil.geo.recordings import recordings_in, released_ending
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.requests.shared_tracks import CutTracks, TrackFiles, lines_of, write_files
-from geoveil.words import counted, hidden, metres
+from geoveil.text.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, SigningKey

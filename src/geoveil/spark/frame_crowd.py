@@ -12,7 +12,7 @@ import numpy as np
 
 from geoveil._types import Progress
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, FileCrowd, items_of_rows
-from geoveil.arithmetic import steady
+from geoveil.host.arithmetic import steady
 from geoveil.noise import as_reals
 from geoveil.privacy import Metric
 from geoveil.spark.frame_rows import FrameRows, second_job

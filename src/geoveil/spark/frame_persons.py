@@ -22,13 +22,13 @@ from geoveil.answering.pipeline import ask, noise_ratio, priced
 from geoveil.answering.requests import Question
 from geoveil.answering.settings import Settings
 from geoveil.answering.streaming import Written
-from geoveil.arithmetic import steady
 from geoveil.certificates import Certificate
 from geoveil.errors import NoErrorBound
 from geoveil.facts import Processing, Unchanged
 from geoveil.geo import enter
 from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.formats import Batch
+from geoveil.host.arithmetic import steady
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_inf
 from geoveil.queries import Persons, Query, UnitSizes

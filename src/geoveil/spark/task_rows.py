@@ -20,10 +20,10 @@ from geoveil.facts import NONE, RowCounts
 from geoveil.geo.formats import Batch
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.geometries import Index
-from geoveil.messages import PYTHON, worded
 from geoveil.privacy import stretch_sizes
 from geoveil.spark.frame_columns import TIME, FrameColumns
 from geoveil.spark.parquet_parts import ParquetParts
+from geoveil.text.messages import PYTHON, worded
 
 if TYPE_CHECKING:
     import pyarrow as pa

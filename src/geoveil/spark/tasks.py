@@ -16,10 +16,10 @@ import numpy as np
 
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.row_rules import PointNoise, ReadRows, RowRules
-from geoveil.arithmetic import steady
 from geoveil.errors import GeoveilError
 from geoveil.geo.formats import Batch
 from geoveil.geo.geometries import Index
+from geoveil.host.arithmetic import steady
 from geoveil.noise import Entropy, Experiment, Source
 from geoveil.noise.keystream import Keystream
 from geoveil.queries import Points, UnitSizes

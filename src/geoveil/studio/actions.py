@@ -19,8 +19,8 @@ from geoveil.studio.project import Project
 from geoveil.studio.received_files import typed_path
 from geoveil.studio.releasing import open_ledger
 from geoveil.studio.shared_tracks import FIELDS
-from geoveil.typed_values import WHOLE, read_length
-from geoveil.words import counted
+from geoveil.text.typed_values import WHOLE, read_length
+from geoveil.text.words import counted
 
 __all__ = ["act"]
 

@@ -11,7 +11,7 @@ from geoveil.requests.accounts import ChargedAccounts
 from geoveil.requests.budgets import Budget
 from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions, ReadingOptions
 from geoveil.settings import SETTINGS
-from geoveil.typed_values import TypedValue
+from geoveil.text.typed_values import TypedValue
 
 if TYPE_CHECKING:
     import geopandas

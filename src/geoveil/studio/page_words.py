@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from geoveil.errors import GeoveilError
-from geoveil.messages import Naming
 from geoveil.settings import SETTINGS
+from geoveil.text.messages import Naming
 
 __all__ = ["ON_PAGE", "message_of"]
 

@@ -22,8 +22,8 @@ from geoveil.studio.choices import StudioRequest
 from geoveil.studio.later_modules import prepare
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.project import Project
-from geoveil.typed_values import read_area
-from geoveil.words import counted, hidden, metres
+from geoveil.text.typed_values import read_area
+from geoveil.text.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.requests.file_check import Finding
@@ -447,7 +447,7 @@ def _expected_error(project: Project, request: StudioRequest) -> str:
 def _facts(request: StudioRequest) -> list[tuple[str, str]]:
     """Return all decisions about a release, as pairs of a name and a text."""
     from geoveil.budget.stores import without_password
-    from geoveil.wording import guarantee_line, protected
+    from geoveil.facts.wording import guarantee_line, protected
 
     choices, data = request.choices, request.data
     sizes = data.sizes(choices.by)
@@ -529,7 +529,7 @@ def _unchanged(request: StudioRequest) -> list[str]:
 
 def _planned(request: StudioRequest) -> str:
     """Return the number of planned releases, and what they amount to together."""
-    from geoveil.words import chance, hidden
+    from geoveil.text.words import chance, hidden
 
     planned, guarantee = request.choices.planned, request.guarantee
     assert planned is not None
@@ -602,8 +602,8 @@ def _amount(budget: Decimal) -> str:
 
 def _outcome(project: Project, outcome: Outcome) -> dict[str, object]:
     """Return what was released, and the files to be downloaded."""
+    from geoveil.facts.wording import paragraphs
     from geoveil.report.page import gauges
-    from geoveil.wording import paragraphs
 
     first = outcome.report.facts
     folder = outcome.files[0].parent
@@ -631,7 +631,7 @@ def _outcome(project: Project, outcome: Outcome) -> dict[str, object]:
 
 def _lines(outcome: Outcome) -> list[tuple[str, str]]:
     """Return the facts of a release as names and texts; each answer of a summary has its own error."""
-    from geoveil.wording import error_line, guarantee_line, lines
+    from geoveil.facts.wording import error_line, guarantee_line, lines
 
     facts = outcome.report.facts
     plain = guarantee_line(facts.guarantee, facts.also, each=facts.persons is not None, plain=True)
@@ -670,7 +670,7 @@ def _file_words(name: str) -> str:
 
 
 def _verified(check: Verification) -> dict[str, object]:
-    from geoveil.messages import worded
+    from geoveil.text.messages import worded
 
     told = []
     for each in check.checks:
@@ -689,8 +689,8 @@ def _verified(check: Verification) -> dict[str, object]:
 def _account(project: Project) -> dict[str, object]:
     from geoveil.answering.charging import account_names
     from geoveil.budget.stores import without_password
+    from geoveil.facts.wording import unit_name
     from geoveil.studio.releasing import open_ledger
-    from geoveil.wording import unit_name
 
     choices = project.choices
     place = project.looked_at or choices.ledger

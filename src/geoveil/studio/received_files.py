@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 from geoveil.errors import GeoveilError
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 __all__ = ["Parcel", "ReceivedName", "regular_size", "typed_path"]
 

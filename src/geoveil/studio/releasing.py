@@ -20,7 +20,7 @@ from geoveil.requests.file_request import PASSWORD, TRUE_REPORT
 from geoveil.studio.choices import StudioRequest
 from geoveil.studio.page_words import ON_PAGE, message_of
 from geoveil.studio.received_files import regular_size, typed_path
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 __all__ = ["Outcome", "make_release", "open_ledger"]
 

@@ -11,8 +11,8 @@ from geoveil._types import Progress
 from geoveil.errors import GeoveilError
 from geoveil.studio.jobs import Job
 from geoveil.studio.received_files import typed_path
-from geoveil.typed_values import LENGTH, read_place
-from geoveil.words import counted, metres
+from geoveil.text.typed_values import LENGTH, read_place
+from geoveil.text.words import counted, metres
 
 if TYPE_CHECKING:
     from geoveil.report import Layer

@@ -20,9 +20,9 @@ from filelock import FileLock
 from geoveil._types import Path as PathLike
 from geoveil.certificates.certificate import strict_json
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
+from geoveil.host.private_files import may_be_read_by_others, write_private
 from geoveil.mechanisms.discs import Disc
 from geoveil.noise import Source, random_bytes
-from geoveil.private_files import may_be_read_by_others, write_private
 from geoveil.zones.places import HiddenPlace
 from geoveil.zones.zone import NEAR, Hiding, Zone
 

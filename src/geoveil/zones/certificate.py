@@ -16,8 +16,8 @@ from geoveil import checks
 from geoveil._version import __version__
 from geoveil.errors import InvalidParameter
 from geoveil.privacy import Duration, as_duration
-from geoveil.typed_values import read_length
-from geoveil.words import hidden, metres
+from geoveil.text.typed_values import read_length
+from geoveil.text.words import hidden, metres
 from geoveil.zones.cutting import GAP
 from geoveil.zones.zone import CHANCE, Zone
 

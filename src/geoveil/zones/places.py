@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms.discs import RADIUS
 from geoveil.noise.reals import Floats
-from geoveil.typed_values import read_place
+from geoveil.text.typed_values import read_place
 
 __all__ = ["HiddenPlace", "PlacesLike", "ProposedPlace", "places_of", "propose_places"]
 

@@ -11,7 +11,7 @@ from geoveil._types import Rho
 from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.mechanisms.discs import RADIUS, ROUNDING, STEPS, Disc, TruncatedGaussian, UniformDisc
 from geoveil.privacy import CGP, promise
-from geoveil.typed_values import read_length
+from geoveil.text.typed_values import read_length
 
 __all__ = ["CHANCE", "MARGIN", "NEAR", "Hiding", "Zone", "metres_of"]
 

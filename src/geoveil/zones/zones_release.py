@@ -11,11 +11,11 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.cards import Card
-from geoveil.cards import Rows as CardRows
 from geoveil.noise.reals import Floats
 from geoveil.release import Release
-from geoveil.words import counted, hidden, metres
+from geoveil.text.cards import Card
+from geoveil.text.cards import Rows as CardRows
+from geoveil.text.words import counted, hidden, metres
 from geoveil.zones.certificate import Rules, zones_certificate
 from geoveil.zones.cutting import travelled
 from geoveil.zones.zone import CHANCE, Zone

@@ -162,7 +162,7 @@ def _check_tables(path: Path) -> None:
     """Refuse a GeoPackage with virtual tables, which may read other files; only spatial indexes are allowed."""
     import sqlite3
 
-    from geoveil.sqlite_files import open_to_read
+    from geoveil.host.sqlite_files import open_to_read
 
     try:
         store = open_to_read(path, immutable=True)

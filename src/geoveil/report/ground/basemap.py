@@ -13,7 +13,7 @@ from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.coordinate_systems import offline
 from geoveil.report.layers import Geometries
 from geoveil.report.map_projection import Box, Projection
-from geoveil.words import counted
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     import geopandas

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from geoveil.typed_values import CHANCE, LENGTH, PLACE, SHARE, WHOLE, TypedValue
+from geoveil.text.typed_values import CHANCE, LENGTH, PLACE, SHARE, WHOLE, TypedValue
 
-__all__ = ["LEVELS", "MOTIONS", "PURPOSES", "READING", "SETTINGS", "Setting", "own_name"]
+__all__ = ["HEADINGS", "LEVELS", "MOTIONS", "PURPOSES", "READING", "SETTINGS", "OnPage", "Setting", "own_name"]
 
 #: What a value is: a text, a number, a flag, one of several words, or something that people write with a unit.
 Kind: TypeAlias = type[str] | type[float] | type[bool] | tuple[str, ...] | TypedValue[object]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from geoveil.facts import CrowdNoise, ErrorBound, Facts, MechanismUse, Removed
-from geoveil.messages import PYTHON, Message, Naming
-from geoveil.words import counted, hidden, metres
+from geoveil.text.messages import PYTHON, Message, Naming
+from geoveil.text.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.privacy import Guarantee, Metric

@@ -1,0 +1,1 @@
+"""What the host decides: processes, numpy's arithmetic, private files, and files of other programs."""
