@@ -55,9 +55,22 @@ Length: TypeAlias = float | str
 
 
 class ArrowStream(Protocol):
-    """A table of any library that offers the Arrow C stream interface: polars, pyarrow, DuckDB."""
+    """A table of any library that offers the Arrow C stream interface: polars, pyarrow, DuckDB, Ibis."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class GeoInterface(Protocol):
+    """Features or a geometry of any library, as GeoJSON has them."""
+
+    @property
+    def __geo_interface__(self) -> Any: ...
+
+
+class Trajectories(Protocol):
+    """Trajectories of MovingPandas."""
+
+    def to_point_gdf(self) -> Any: ...
 
 
 class LazyRows(Protocol):
@@ -68,9 +81,15 @@ class LazyRows(Protocol):
 
 #: A table with columns of coordinates.
 Table: TypeAlias = Union["pd.DataFrame", ArrowStream, LazyRows, "Sequence[Mapping[str, Any]]"]
-#: Points: an (n, d) array, a table, a shapely geometry, or a frame.
+#: Points: an (n, d) array, a table, a shapely geometry, a frame, or what other libraries make of these.
 LocationsLike: TypeAlias = Union[
-    "ArrayLike", "Table", "shapely.Geometry", "geopandas.GeoSeries", "geopandas.GeoDataFrame"
+    "ArrayLike",
+    "Table",
+    "shapely.Geometry",
+    "geopandas.GeoSeries",
+    "geopandas.GeoDataFrame",
+    GeoInterface,
+    Trajectories,
 ]
 #: A public place: coordinates, a text of latitude and longitude, a shapely Point, or a frame of one.
 PlaceLike: TypeAlias = Union["ArrayLike", "shapely.Point", "geopandas.GeoSeries", "geopandas.GeoDataFrame"]

@@ -25,6 +25,7 @@ from geoveil.geo.forms import (
     checked_vertices,
 )
 from geoveil.geo.geometries import RowName, count_missing, position
+from geoveil.geo.interfaces import from_interfaces
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.row_forms import FrameForm, TableForm
 from geoveil.geo.row_locations import CoordinateRows, Pairs
@@ -58,7 +59,7 @@ def enter(
 
     Parameters
     ----------
-    x : array, table, shapely geometry, GeoSeries or GeoDataFrame
+    x : array, table, shapely geometry, GeoSeries, GeoDataFrame, or what `from_interfaces` makes one of these
         The locations.
     area : Area, or what pyproj takes as a projected system, optional
         The plane to work in, chosen from public knowledge.
@@ -80,7 +81,11 @@ def enter(
     if outside not in ("refuse", "clamp", "drop"):
         remedy = "Leave it out to refuse points outside of the area."
         raise InvalidParameter("outside", outside, "'refuse', 'clamp' or 'drop'", remedy)
-    frame, table = hasattr(x, "geometry") and hasattr(x, "crs"), table_of(x)
+    x = from_interfaces(x)
+    table = table_of(x)
+    if table is not None and (lat, lon) == (None, None) and (located := table.with_geometries()) is not None:
+        x, table = located, None
+    frame = hasattr(x, "geometry") and hasattr(x, "crs")
     if not frame and hasattr(x, "active_geometry_name"):
         remedy = "Name the column of locations with x.set_geometry(...)."
         raise InvalidData("x", "a GeoDataFrame without an active geometry", "one with an active geometry", remedy)

@@ -30,6 +30,7 @@ from geoveil.geo.plain_values import (
 from geoveil.geo.recognition import SAMPLE, Recognised, degrees_of, is_missing, recognise, unit_of
 
 if TYPE_CHECKING:
+    import geopandas
     import pandas as pd
     import polars
     import pyarrow as pa
@@ -137,6 +138,10 @@ class Table(ABC):
         """Refuse columns of one name."""
         _check_names(self.names)
 
+    def with_geometries(self) -> geopandas.GeoDataFrame | None:
+        """Return the rows as a GeoDataFrame if a column has a type of GeoArrow; None without one."""
+        return None
+
 
 class PandasTable(Table):
     """A DataFrame of pandas, or one of geopandas with its geometries; a GeoSeries has no columns."""
@@ -227,12 +232,18 @@ class ArrowTable(Table):
         The columns by name.
     native : callable
         Returns a table of pyarrow as one of the input's library.
+    schema : pyarrow.Schema, optional
+        The types of the columns as the input states them: those of GeoArrow stand beside the types of their values.
     """
 
     def __init__(
-        self, positions: Index, columns: dict[str, pa.ChunkedArray], native: Callable[[pa.Table], object]
+        self,
+        positions: Index,
+        columns: dict[str, pa.ChunkedArray],
+        native: Callable[[pa.Table], object],
+        schema: pa.Schema | None = None,
     ) -> None:
-        self._positions, self._columns, self._native = positions, columns, native
+        self._positions, self._columns, self._native, self._schema = positions, columns, native, schema
         self.names = [*columns]
 
     def __len__(self) -> int:
@@ -283,6 +294,23 @@ class ArrowTable(Table):
     def arrow(self, name: Hashable) -> pa.ChunkedArray:
         return self._columns[str(name)]
 
+    def with_geometries(self) -> geopandas.GeoDataFrame | None:
+        import geopandas
+        import pyarrow as pa
+
+        if self._schema is None or not any(_is_geoarrow(field) for field in self._schema):
+            return None
+        # Columns of coordinates come first: they return in a table of the same library.
+        if self.recognised(self.names).pairs:
+            return None
+        return geopandas.GeoDataFrame.from_arrow(pa.Table.from_arrays([*self._columns.values()], schema=self._schema))
+
+
+def _is_geoarrow(field: pa.Field) -> bool:
+    """Return whether a column has a type of GeoArrow, known to pyarrow or not."""
+    stated = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    return str(getattr(field.type, "extension_name", stated)).startswith("geoarrow.")
+
 
 def _as_polars(table: pa.Table) -> polars.DataFrame:
     import polars
@@ -302,6 +330,13 @@ def _as_relation(table: pa.Table) -> object:
     return duckdb.from_arrow(table)
 
 
+def _as_ibis(table: pa.Table) -> object:
+    """Return a table of Ibis in memory."""
+    import ibis
+
+    return ibis.memtable(table)
+
+
 def table_of(x: object) -> Table | None:
     """Return x as a table, or None if it is none.
 
@@ -309,8 +344,8 @@ def table_of(x: object) -> Table | None:
     ----------
     x : object
         A table: a DataFrame of pandas, a DataFrame or LazyFrame of polars (which is collected once), a relation of
-        DuckDB (which is executed once), a list of dicts, or anything with the Arrow C stream interface, such as a
-        pyarrow.Table. GeoDataFrames are no tables here.
+        DuckDB or a table of Ibis (which are executed once), a list of dicts, or anything with the Arrow C stream
+        interface, such as a pyarrow.Table. GeoDataFrames are no tables here.
     """
     import pyarrow as pa
 
@@ -327,16 +362,33 @@ def table_of(x: object) -> Table | None:
         table, native = cast("polars.DataFrame", x).to_arrow(), _as_polars
     elif _made_by("duckdb", "DuckDBPyRelation", x):
         table, native = pa.table(x), _as_relation
-    elif hasattr(x, "__arrow_c_stream__") and (hasattr(x, "columns") or hasattr(x, "schema")):
-        table, native = x if isinstance(x, pa.Table) else pa.table(x), lambda table: table
+    elif _made_by("ibis", "Table", x):
+        table, native = pa.table(x), _as_ibis
+    elif hasattr(x, "__arrow_c_stream__") and not hasattr(x, "iloc"):
+        streamed = x if isinstance(x, pa.Table) else _streamed(x)
+        if streamed is None:
+            return None
+        table, native = streamed, lambda table: table
     elif isinstance(x, list | tuple) and len(x) and isinstance(x[0], dict):
         table, native = _records(x), lambda table: table.to_pylist()
     else:
         return None
     _check_names(table.column_names)
     # Views of texts become texts, since Arrow cannot choose rows of them.
-    columns = zip(table.column_names, map(without_views, table.columns), strict=True)
-    return ArrowTable(np.arange(table.num_rows), dict(columns), native)
+    columns = [*map(without_views, table.columns)]
+    schema = pa.schema([field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)])
+    named = dict(zip(table.column_names, columns, strict=True))
+    return ArrowTable(np.arange(table.num_rows), named, native, schema)
+
+
+def _streamed(x: object) -> pa.Table | None:
+    """Return the table of an Arrow C stream, or None if it is one of single values."""
+    import pyarrow as pa
+
+    try:
+        return pa.table(x)
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
 
 
 def _check_names(names: list[Any]) -> None:

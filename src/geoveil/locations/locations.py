@@ -79,7 +79,9 @@ class Locations(Card):
     Parameters
     ----------
     source : array, table, GeoSeries, GeoDataFrame, shapely MultiPoint, path, or DataFrame of Spark
-        The points. A table is one of pandas, polars, pyarrow or DuckDB, or a list of dicts. A path is that of a file:
+        The points. A table is one of pandas, polars, pyarrow, DuckDB or Ibis, or a list of dicts; anything else with
+        `__arrow_c_stream__` (columns of GeoArrow hold locations) or `__geo_interface__`, and trajectories of
+        MovingPandas, are taken as well. A path is that of a file:
         CSV (also .tsv, .txt and .gz), Excel, Parquet and GeoParquet, GeoJSON (also one feature per line), GPX, KML,
         GeoPackage, Shapefile, FlatGeobuf, a track of Geolife (.plt), any of these alone in a .zip file, or a folder of
         the Geolife or the cabspotting data. Rows of Spark stay on the cluster.

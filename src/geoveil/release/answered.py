@@ -63,8 +63,8 @@ class Answered(Card, Provenance):
                 array.flags.writeable = False
 
     def __getstate__(self) -> dict[str, object]:
-        # A connection to a ledger cannot be pickled.
-        return {**self.__dict__, "recorder": None}
+        # A connection to a ledger cannot be pickled, and a table of Arrow is made again.
+        return {**{name: part for name, part in self.__dict__.items() if name != "_arrow"}, "recorder": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         # Arrays that were unpickled are writeable.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     import geopandas
     import pandas as pd
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
     from geoveil._types import CrsLike
@@ -79,6 +81,50 @@ class Shown(Answered):
         stated = release._errors_of_rows(frame) if release.processing.bounded else {}
         stated[release.guarantee.symbol] = float(release.guarantee.budget)
         return frame.assign(**{name: number for name, number in stated.items() if name not in frame})
+
+    @steady()
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows of `to_frame` as an Arrow stream, with shapes as GeoArrow (WKB and their system).
+
+        So polars, DuckDB, pyarrow, GeoPandas and others take a release where they take a table.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> pa.table(gv.Locations(homes, area=bay).center(rho=1e-4)).column_names
+        ['geometry', 'radius_95', 'rho']
+        """
+        return self._arrow.__arrow_c_stream__(requested_schema)
+
+    @cached_property
+    def _arrow(self) -> pa.Table:
+        """The rows of `to_frame` as a table of Arrow.
+
+        It is kept, since engines ask for the schema first and for the rows later, on threads of their own, on which
+        PROJ crashes.
+        """
+        import pyarrow as pa
+
+        frame = self.to_frame()
+        return pa.table(frame.to_arrow()) if hasattr(frame, "geometry") else pa.Table.from_pandas(frame)
+
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        """The rows of `to_frame` as a FeatureCollection, in WGS 84 where they have a place on the Earth.
+
+        Answers without a location, such as lengths, do not have this attribute.
+
+        Examples
+        --------
+        >>> shapes = gv.Locations(homes, area=bay).center(rho=1e-4).__geo_interface__
+        >>> shapes["type"], [feature["geometry"]["type"] for feature in shapes["features"]]
+        ('FeatureCollection', ['Point'])
+        """
+        frame = self.to_frame(crs=None if self.plane is None else 4326)
+        if not hasattr(frame, "geometry"):
+            raise AttributeError(f"{self.query} has no location")
+        stated: dict[str, Any] = frame.__geo_interface__
+        return stated
 
     def darwin_core(self) -> pd.DataFrame:
         """Return released points as a table with the terms of Darwin Core, for registers of species.
