@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import shapely
+from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.errors import GeoveilError, IncompatibleGuarantees, InvalidInput, NoErrorBound
@@ -22,6 +24,11 @@ from tests.questions import QUESTIONS, release_of
 BAY = gv.local(lat=37.77, lon=-122.42, radius=20_000)
 STATION = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
 REGIONS = geopandas.GeoSeries([shapely.box(-122.5, 37.7, -122.42, 37.8)], ["west"], crs=4326)
+
+
+def corner(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the first point, which moves as far as that point does, and is not rounded."""
+    return x[0]
 
 
 def rows(*, gaps: bool = False, pairs: bool = False, projected: bool = False) -> pd.DataFrame:
@@ -77,6 +84,49 @@ ASKED: dict[str, dict[str, Any]] = {
     "counts": {"regions": REGIONS, "cap": 3},
     "flows": {"between": 10_000, "trip": "trip"},
 }
+#: Every other option of the questions: the question as it is asked above, and what is asked differently.
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{
+        f"{question}, both": (question, {"method": "both"})
+        for question in (
+            *("answer", "bounds", "center", "counts", "diameter", "distance", "heatmap", "mean", "median", "points"),
+            *("radius", "radius_of_gyration"),
+        )
+    },
+    "answer of two values, rounded": ("answer", {"fn": corner, "lipschitz": 1, "size": 2, "fn_error": 0.0}),
+    "counts of visits": ("counts", {"cap": 5}),
+    "counts in slices": ("counts", {"every": "day of week"}),
+    "counts, blurred": ("counts", {"bandwidth": "2km"}),
+    "distance to an area": ("distance", {"p": REGIONS, "fn_error": 1e-6}),
+    "flows between regions": ("flows", {"between": REGIONS}),
+    "flows in slices": ("flows", {"every": "1 day"}),
+    "flows of all trips": ("flows", {"cap": 2, "bandwidth": 3000}),
+    "heat map of visits": ("heatmap", {"cap": 3, "bandwidth": 4000}),
+    "hull of few directions": ("hull", {"k": 6}),
+    "hull of a guessed extent": ("hull", {"k": "optimal", "extent": "10km", "rho": None, "epsilon": 0.05}),
+    "points with a column": ("points", {"keep": ["kind"]}),
+}
+#: Options that are refused, by every door in the same way.
+REFUSED_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "points with no such column": ("points", {"keep": ["sort"]}),
+    "no such method": ("center", {"method": "worst"}),
+    "no directions": ("hull", {"k": 1}),
+    "no neighbours": ("nearest", {"k": 0}),
+    "more neighbours than points": ("nearest", {"k": 61}),
+    "a place that is none": ("distance", {"p": (-122.42, 97.0)}),
+    "a radius of nothing": ("first_within", {"radius": -1}),
+    "cells of nothing": ("heatmap", {"cell": 0}),
+    "too many cells": ("heatmap", {"cell": "1m"}),
+    "slices of nothing": ("heatmap", {"every": "0 days"}),
+    "a cap of nothing": ("counts", {"cap": 0}),
+    "regions elsewhere": ("counts", {"regions": REGIONS.translate(100)}),
+    "trips that are not there": ("flows", {"trip": None}),
+    # Rows of Spark alone need labels: they have no order.
+    "nearest by a column": ("nearest", {"label": "trip"}),
+    "first by a column": ("first_within", {"label": "trip"}),
+}
+#: The data for these options.
+OPTION_CASES = ("persons", "dropped", "ledger, skipping", "days together")
 #: The questions that are always about all persons together, and the one that never is.
 CROWD, EACH = ("heatmap", "heatmap in slices", "counts", "flows"), ("points",)
 #: Columns of eastings and northings.
@@ -245,7 +295,7 @@ def as_values(frame: pd.DataFrame, how: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a question about an array: values in place of columns."""
     timed = how.get("protect", "point") != "point" or "thin" in how or {"every", "trip"} & {*how}
     columns = {**how, **({"times": how.get("times", "when")} if timed else {})}
-    named: list[str] = [name for name in ("person", "times", "trip") if columns.get(name, "row") != "row"]
+    named: list[str] = [name for name in ("person", "times", "trip") if columns.get(name, "row") not in ("row", None)]
     labels: dict[str, Any] = {name: frame[columns[name]].to_numpy() for name in named}
     return {**how, "crs": 4326, **labels}
 
@@ -254,7 +304,8 @@ def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[st
     """Return what a question tells through a door, or what it is refused with, and what was charged."""
     folder.mkdir()
     budget = {} if {"rho", "epsilon", "hide"} & {*case} else {"rho": 1e-3}
-    how = {"rng": np.random.default_rng(5), "area": BAY, **budget, **ASKED[question], **case}
+    asked, option = {**OPTIONS, **REFUSED_OPTIONS}.get(question, (question, {}))
+    how = {"rng": np.random.default_rng(5), "area": BAY, **budget, **ASKED[asked], **case, **option}
     shaped = {name: how.pop(name, False) for name in ("gaps", "projected")}
     frame, ledger = rows(pairs=how.get("pairs", False), **shaped), None
     if (ends := how.pop("ends", None)) == "days":
@@ -262,14 +313,14 @@ def ask(question: str, case: dict[str, Any], door: str, folder: Path) -> dict[st
         frame["end_time"] = pd.Timestamp("2026-05-01") + pd.to_timedelta(np.arange(60), unit="D")
     elif ends == "unknown":
         frame = frame.drop(columns="end_time")
-    if how.pop("pairs", False) and question == "flows":
+    if how.pop("pairs", False) and asked == "flows":
         # Rows are trips.
         how.pop("trip")
     if "pseudonyms" in how:
         how["pseudonyms"] = folder.parent / "pseudonyms.key"
     if "ledger" in how:
         how["ledger"] = ledger = ledger_of(folder)
-    name = question.split(" ")[0]
+    name = asked.split(" ")[0]
     if name in (*CROWD, *EACH):
         how.pop("together", None)
     try:
@@ -299,6 +350,48 @@ def test_doors_answer_alike(question: str, case: str, tmp_path: Path) -> None:
     first = found["pandas"]
     for door, other in found.items():
         assert differing(first, other) <= COLUMNS.get(door, set()), door
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("option", "case"),
+    [
+        (option, case)
+        for option, (_, how) in {**OPTIONS, **REFUSED_OPTIONS}.items()
+        for case in OPTION_CASES
+        # With a ledger, this helper gives a label to the session.
+        if not ("label" in how and "ledger" in case)
+    ],
+)
+def test_options_mean_the_same(option: str, case: str, tmp_path: Path) -> None:
+    """Every option of a question has the same effect, or is refused in the same way, wherever the rows are."""
+    columns = {"keep", "label"} & {*{**OPTIONS, **REFUSED_OPTIONS}[option][1]}
+    told = {
+        door: ask(option, CASES[case], door, tmp_path / door) for door in DOORS if not (door == "array" and columns)
+    }
+    assert ("refused" in told["pandas"]) == (option in REFUSED_OPTIONS), told["pandas"]
+    for door, other in told.items():
+        assert differing(told["pandas"], other) <= COLUMNS.get(door, set()), door
+
+
+@pytest.mark.parametrize("question", sorted({name.split(" ")[0] for name in ASKED}))
+def test_every_option_is_compared(question: str) -> None:
+    """Each parameter of a question, and each of the data, is given to all doors by one of the tables here."""
+    ways = [*ASKED.items(), *OPTIONS.values(), *REFUSED_OPTIONS.values()]
+    given = {one for name, arguments in ways if name.split(" ")[0] == question for one in arguments}
+    # These are compared where answers are written, or stored in a ledger; nothing else writes or stores.
+    given |= {"to", "key"} | {"together", "hide", "rho", "epsilon"}
+    assert {*inspect.signature(getattr(gv.Locations, question)).parameters} - {"self"} <= given
+
+
+def test_every_option_of_data_is_compared() -> None:
+    """Each parameter of the data is given to all doors, but for those that say how a file is read."""
+    given = {name for how in [*CASES.values(), *PAIR_CASES.values()] for name in how}
+    of_files = {"geometry", "delimiter", "decimal", "encoding", "names", "layer"}
+    # Those that are compared in tests of their own, and the source itself.
+    others = {"source", "rng", "overwrite", "confirm", "sign", "progress"}
+    assert {*inspect.signature(gv.Locations).parameters} - of_files - others <= given
 
 
 @pytest.mark.slow
