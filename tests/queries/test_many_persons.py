@@ -206,6 +206,14 @@ HULLS: dict[str, Callable[[int], Any]] = {
 }
 
 
+def begun_as(body: Any, other: Any) -> Any:
+    """A polygon begun at the vertex of another: of two edges as long, the last bits decide which comes first."""
+    if not (isinstance(body, np.ndarray) and body.shape == other.shape and body.shape[1] == 2):
+        return body
+    turns = [np.roll(body, turn, axis=0) for turn in range(len(body))]
+    return min(turns, key=lambda turned: float(abs(turned - other).max()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HULLS)
 def test_hulls_of_many_are_those_of_each(name: str) -> None:
@@ -219,7 +227,7 @@ def test_hulls_of_many_are_those_of_each(name: str) -> None:
         alone = query.restored({"support": values})
         for found in (answer, other):
             # Vertices, or the directions and offsets of half-spaces.
-            for a, b in zip(found.value, alone.value, strict=True):
+            for a, b in zip(begun_as(found.value, alone.value), alone.value, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-4)
             assert found.query is query
             assert found.mechanisms == query.mechanisms
