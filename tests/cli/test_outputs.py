@@ -213,7 +213,7 @@ def test_every_command_is_looked_at() -> None:
         for line in (*FIXED, *DRAWN)
     }
     other = {"geoveil budget", "geoveil key", "geoveil experiments", "geoveil experiments run", "geoveil completion"}
-    other |= {"geoveil budget forget", "geoveil budget restore", "geoveil studio", "geoveil zones"}
+    other |= {"geoveil budget forget", "geoveil budget restore", "geoveil serve", "geoveil studio", "geoveil zones"}
     assert {*EVERY} - other <= seen
 
 

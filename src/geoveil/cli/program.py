@@ -30,6 +30,7 @@ from geoveil.cli.plan import plan
 from geoveil.cli.problems import CODES, code_of, message_of, usage
 from geoveil.cli.questions import counts, flows, heatmap, hull, nearest, points, summary, within
 from geoveil.cli.reproduction import experiments
+from geoveil.cli.serve import serve
 from geoveil.cli.smooth import smooth
 from geoveil.cli.studio import studio
 from geoveil.cli.terminal import State, broken_pipe, complain
@@ -78,7 +79,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 for each in (
-    *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, zones, smooth, density),
+    *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, zones, smooth, density, serve),
     *(explain, plan, check, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(each)

@@ -1,0 +1,1 @@
+"""The service: pings of location apps come in, and places that streams released go out."""

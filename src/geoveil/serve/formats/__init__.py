@@ -1,0 +1,1 @@
+"""The formats of clients: what is read from each, and the messages about released places."""
