@@ -67,7 +67,7 @@ def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) ->
 def test_every_example_runs(run: Any, tmp_path: Path) -> None:
     """What help pages show works as it stands, in this order: accounts are opened first."""
     lines = [line for command in (program, *EVERY.values()) for _, line in command.examples]
-    # A studio and a service serve until they are ended: their own tests start them. Tests of zones make the rides of their example.
+    # A studio and a service serve until they are ended: their own tests start them, as those of zones make rides.
     apart = ("geoveil serve", "geoveil studio", "geoveil zones")
     lines = [line for line in dict.fromkeys(lines) if "eval" not in line and not line.startswith(apart)]
     opened = [line for line in lines if line.startswith("geoveil budget create")]
