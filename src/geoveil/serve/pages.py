@@ -14,7 +14,7 @@ from geoveil.report import Layer, compose
 from geoveil.report.page import drawing, templates
 from geoveil.serve.links import ReaderLink
 from geoveil.serve.published import PublishedPlace, iso
-from geoveil.words import metres
+from geoveil.text.words import metres
 
 if TYPE_CHECKING:
     from geoveil.serve.service import Service

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from geoveil.budget.ledger import Ledger
 from geoveil.budget.stores import open_store
+from geoveil.host.private_files import may_be_read_by_others
 from geoveil.live.stream import Stream
-from geoveil.private_files import may_be_read_by_others
 from geoveil.serve.config import Config, PersonConfig
 from geoveil.serve.desk import Desk, Taken, stream_of
 from geoveil.serve.metrics import Metrics
