@@ -2,7 +2,7 @@
 
     .venv/3.11/bin/python benchmarks/comparison.py
 
-The page is docs/decide/comparison.md. OpenDP is run if it is installed (``pip install 'geoveil[benchmark]'``). The
+The page is docs/decide/comparison.md. OpenDP is run if it is installed (``pip install --group benchmark``). The
 data is made up, so anybody can run it; homes are known, so attacks can be judged. Takes half a minute.
 """
 

@@ -18,15 +18,18 @@ if sys.version_info >= (3, 11) and sys.version_info.releaselevel == "final":
     done | sort -t. -k2,2n -u
 }
 
-# An environment, made or brought up to date: environment NAME PYTHON EXTRAS. Sets $python.
+# An environment, made or brought up to date: environment NAME PYTHON EXTRAS [GROUP]. Sets $python. EXTRAS are those of
+# users, GROUP is a dependency group. The ground of maps is installed in every environment.
 environment() {
     local folder=".venv/$1" stamp
-    stamp="$3 $(cat pyproject.toml constraints.txt | cksum)"
+    stamp="$3 ${4:-} $(cat pyproject.toml ground/pyproject.toml constraints.txt | cksum)"
     python="$folder/bin/python"
     if [ "$(cat "$folder/stamp" 2>/dev/null)" != "$stamp" ]; then
         echo "Making the environment $folder (once, about a minute) ..."
         "$2" -m venv --clear "$folder"
-        "$python" -m pip install --quiet --quiet --disable-pip-version-check -e ".[$3]" -c constraints.txt
+        # The pip of older Pythons knows no dependency groups.
+        "$python" -m pip install --quiet --quiet --disable-pip-version-check "pip>=25.1"
+        "$python" -m pip install --quiet --quiet -e ".[$3]" -e ./ground ${4:+--group "$4"} -c constraints.txt
         echo "$stamp" > "$folder/stamp"
     fi
 }

@@ -61,9 +61,10 @@ def test_polars_takes_releases() -> None:
 def test_duckdb_takes_releases() -> None:
     """A release is a relation of DuckDB by its name, whose shapes are GEOMETRY with their system."""
     release = RELEASE
-    texts = [text for (text,) in duckdb.sql("SELECT st_astext(geometry) FROM release ORDER BY user").fetchall()]
+    shapes: Any = duckdb.sql("SELECT st_astext(geometry) FROM release ORDER BY user")
+    texts = [text for (text,) in shapes.fetchall()]
     assert shapely.equals(shapely.from_wkt(texts), release.to_frame().geometry.array).all()
-    relation = duckdb.sql("SELECT * FROM release WHERE rho > 0")
+    relation: Any = duckdb.sql("SELECT * FROM release WHERE rho > 0")
     assert str(relation.types[1]).startswith("GEOMETRY")
     check_frame(released(relation))
 

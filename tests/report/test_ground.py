@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import shapely
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+import geoveil as gv
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
 from geoveil.geo.distortion import earth
+from geoveil.report import Layer, backdrop, compose
 from geoveil.report.graticules import graticules_of, meridians_of, parallels_of
+from geoveil.report.ground import packed
 from geoveil.report.ground.basemap import check_basemap, read_basemap
 from geoveil.report.ground.surroundings import Ground, _components, _without_stumps, ground_around
 from geoveil.report.map_projection import Box, Projection
@@ -167,6 +171,49 @@ def test_squares_of_a_map_do_not_overlap() -> None:
     """Land of the nearest square and land beyond it touch at most."""
     land = around(-122.42, 37.77, 500_000.0, beyond=True).land
     assert shapely.area(shapely.union_all(land)) == pytest.approx(shapely.area(land).sum(), rel=1e-3)
+
+
+@pytest.fixture
+def no_ground(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Maps as they are where geoveil-ground is not installed."""
+    monkeypatch.setattr(packed, "_DATA", "geoveil_ground_that_is_not_installed")
+    backdrop._ground.cache_clear()
+    yield
+    backdrop._ground.cache_clear()
+
+
+@pytest.mark.usefixtures("no_ground")
+def test_maps_without_ground(tmp_path: Path) -> None:
+    """Without geoveil-ground a map has meridians, a scale and names, on a plain sheet, and says what to install."""
+    for at in ([-122.41, 37.78], [-150.0, 0.0]):
+        scene = compose([Layer("places", np.array([at]), "marks", "released")])
+        assert scene is not None
+        assert "pip install 'geoveil[maps]'" in scene.source
+        assert "GSHHG" not in scene.source
+        assert scene.locator is None
+        assert scene.graticules
+        assert {group.name for group in scene.groups if any(len(shape.parts) for shape in group.shapes)} == {
+            *("land and water", "places")
+        }
+        assert not any("Ocean" in label.text for label in scene.labels)
+    release = gv.Locations([at], crs=4326, area=gv.local(lat=0, lon=-150, radius=1e5)).points(hide=20_000)
+    assert "pip install &#39;geoveil[maps]&#39;" in release.report(tmp_path / "map.html").read_text(encoding="utf-8")
+    assert release.report(tmp_path / "map.png").stat().st_size > 10_000
+    assert "no coasts or roads" in release._repr_html_()
+    assert "San Francisco" in around(-122.41, 37.78).where
+
+
+@pytest.mark.usefixtures("no_ground")
+def test_own_base_maps_without_ground(tmp_path: Path) -> None:
+    """The user's own base map is drawn without geoveil-ground, too."""
+    path = tmp_path / "streets.geojson"
+    streets(Projection(8.54, 47.37)).to_file(path)
+    scene = compose(
+        [Layer("places", np.array([[8.54, 47.37], [8.55, 47.37]]), "points", "released")], basemap=str(path)
+    )
+    assert scene is not None
+    assert "base map" in [group.name for group in scene.groups]
+    assert scene.source.startswith("Base map: streets.geojson. ")
 
 
 def test_where_a_location_is() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from geoveil.report.formatting import location
 from geoveil.report.graticules import graticules_of
 from geoveil.report.ground.basemap import read_basemap
+from geoveil.report.ground.packed import has_ground
 from geoveil.report.ground.surroundings import DETAILS, Ground, Ranked, ground_around
 from geoveil.report.layers import Geometries
 from geoveil.report.locator import locator_around
@@ -44,6 +45,8 @@ _COUNTRY = ("borders", 0)
 #: The credits for the ground. The credit for roads comes first, and only where roads are drawn.
 _ROADS = "Roads © OpenStreetMap contributors (ODbL); "
 _SOURCE = "coasts GSHHG (LGPL); names GeoNames (CC BY 4.0); borders and rivers Natural Earth"
+#: What stands in their place on a map without ground.
+_NO_GROUND = "no coasts or roads: pip install 'geoveil[maps]' adds them; names GeoNames (CC BY 4.0)"
 #: The most metres per pixel at which lines of a kind are drawn; at coarser scales they would cover the land.
 _COARSEST = {"roads": 700.0, "rivers": 12_000.0}
 #: The fewest metres per pixel at which borders are drawn; at finer scales they are visibly hundreds of metres off.
@@ -92,7 +95,7 @@ def backdrop(
         (*below, *above),
         (*_labels(ground, view, pixel), *([Label(*view.middle, ocean, "water", "middle")] if ocean else [])),
         tuple(graticules_of(projection, view, pixel, beyond=beyond)),
-        locator_around(view, small, ocean),
+        locator_around(view, small, ocean) if has_ground() else None,
         f"The middle of the map is at {location(lon, lat)}: {ground.where}",
         source,
         (remark,) if remark else (),
@@ -150,6 +153,8 @@ def _source(thin: Group, seen: Box) -> str:
     """Return the credits that a map has to show for its ground; roads are credited only where some are drawn."""
     import shapely
 
+    if not has_ground():
+        return _NO_GROUND
     roads = [part for shape in thin.shapes if shape.style.colour == "road" for part in shape.parts]
     credited = any(shapely.LineString(road).intersects(shapely.box(*seen)) for road in roads)
     return f"{_ROADS if credited else ''}{_SOURCE}"

@@ -1,5 +1,6 @@
 """The files of the ground: shapes in degrees, cut into cells and packed in blocks. A map reads the blocks near it.
 
+They are in a distribution of their own, geoveil-ground, since their licences are others than that of geoveil.
 `scripts/ground` makes the files. A file has levels of detail, the finest first. A block is a row group of one level,
 and the metadata says where each block lies. A row is a line or a ring of a polygon, given by its first corner and the
 steps from each corner to the next, in whole units.
@@ -11,6 +12,7 @@ import functools
 import io
 import json
 from importlib import resources
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,9 @@ from numpy.typing import NDArray
 from geoveil.geo.gazetteer import ground_distances
 from geoveil.report.layers import Floats, Geometries
 
-__all__ = ["PackedFile", "packed_file"]
+__all__ = ["PackedFile", "has_ground", "packed_file"]
+
+_DATA = "geoveil_ground"
 
 #: The largest size of the details of a level, divided by the smallest size that can be seen.
 _NEARLY = 3.0
@@ -104,7 +108,12 @@ def _summed(first: NDArray[np.int32], steps: NDArray[np.int16], ends: NDArray[np
     return np.asarray(total + np.repeat(first - total[begins], np.diff(ends)))
 
 
+def has_ground() -> bool:
+    """Return whether the files of the ground are installed."""
+    return find_spec(_DATA) is not None
+
+
 @functools.cache
 def packed_file(name: str) -> PackedFile:
     """Return a file of the ground by its name, opened once."""
-    return PackedFile(resources.files("geoveil.report.ground").joinpath(f"{name}.parquet").read_bytes())
+    return PackedFile(resources.files(_DATA).joinpath(f"{name}.parquet").read_bytes())

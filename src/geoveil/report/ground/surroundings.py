@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.report.ground.names import Places, places_around, where
-from geoveil.report.ground.packed import packed_file
+from geoveil.report.ground.packed import has_ground, packed_file
 from geoveil.report.layers import Floats, Geometries
 
 __all__ = ["DETAILS", "FARTHEST", "Ground", "Ranked", "ground_around"]
@@ -31,6 +31,8 @@ _FROM, _ROADS = np.array([0.0, 4e3, 2.5e4, 8e4]), 2.5e5
 _STUMP, _JOINED = 4e3, 200.0
 #: Metres in a degree of a meridian.
 _DEGREE = 111_195
+#: The files of geoveil-ground.
+_LAYERS = ("land", "water", "borders", "rivers", "roads")
 
 
 class Ranked(NamedTuple):
@@ -46,12 +48,12 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What lies around a location, in metres of a map.
+    """What lies around a location, in metres of a map. Without geoveil-ground, names of places on a plain sheet.
 
     Parameters
     ----------
     land, water : array of Polygon
-        Land, and the lakes and wide rivers on it.
+        Land, and the lakes and wide rivers on it; the plain sheet is land.
     borders : Ranked
         Borders of countries, of rank 0, and of states and provinces, of rank 1.
     rivers, roads : Ranked
@@ -82,6 +84,8 @@ def ground_around(
     details: float = DETAILS,
 ) -> Ground:
     """Return the ground around a location, in full detail nearby and coarser farther away.
+
+    Without geoveil-ground, only names of places are known.
 
     Parameters
     ----------
@@ -118,15 +122,19 @@ def ground_around(
             parts.append(_square(name, to_map, lon, lat, inner, outer, outer / (_AROUND if inner else details)))
         return Ranked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    return Ground(
-        shapes_of("land").shapes,
-        shapes_of("water").shapes,
-        shapes_of("borders"),
-        shapes_of("rivers"),
-        shapes_of("roads"),
-        places_around(to_map, lon, lat, squares),
-        where(lon, lat),
-    )
+    layers = tuple(map(shapes_of, _LAYERS)) if has_ground() else _sheet(squares[-1][1])
+    land, water, borders, rivers, roads = layers
+    places = places_around(to_map, lon, lat, squares)
+    return Ground(land.shapes, water.shapes, borders, rivers, roads, places, where(lon, lat))
+
+
+def _sheet(reach: float) -> tuple[Ranked, ...]:
+    """Return layers with nothing on them, but for one piece of land as wide as the map."""
+    import shapely
+
+    nothing = Ranked(np.empty(0, dtype=object), np.empty(0, dtype=np.int64))
+    sheet = Ranked(np.array([shapely.box(-reach, -reach, reach, reach)]), np.zeros(1, dtype=np.int64))
+    return sheet, *[nothing] * (len(_LAYERS) - 1)
 
 
 def _square(
