@@ -28,7 +28,8 @@ REGIONS = geopandas.GeoSeries([shapely.box(-122.5, 37.7, -122.42, 37.8)], ["west
 
 def corner(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the first point, which moves as far as that point does, and is not rounded."""
-    return x[0]
+    first: NDArray[np.float64] = x[0]
+    return first
 
 
 def rows(*, gaps: bool = False, pairs: bool = False, projected: bool = False) -> pd.DataFrame:

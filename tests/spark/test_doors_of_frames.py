@@ -38,8 +38,28 @@ EACH = {
     ),
     "first_within": ("persons",),
     "nearest": ("days", "clamped"),
-    **dict.fromkeys(("bounds", "diameter", "distance", "hull", "mean", "median", "radius"), ("days",)),
+    **dict.fromkeys(
+        ("bounds", "diameter", "distance", "hull", "mean", "median", "radius", "radius_of_gyration"), ("days",)
+    ),
+    "nearest with places": ("persons",),
 }
+#: Options of questions about a crowd, and about each person.
+CROWD_OPTIONS = [
+    *("counts of visits", "counts in slices", "counts, blurred", "counts, both", "heat map of visits"),
+    *("heatmap, both", "mean, both", "cells of nothing", "too many cells", "slices of nothing"),
+    *("a cap of nothing", "regions elsewhere"),
+]
+EACH_OPTIONS = [
+    *("bounds, both", "diameter, both", "distance, both", "distance to an area", "hull of few directions"),
+    *("hull of a guessed extent", "median, both", "radius, both", "radius_of_gyration, both", "no such method"),
+    *("no directions", "no neighbours", "more neighbours than points", "a radius of nothing"),
+]
+#: Questions whose answers name rows, which have no order on Spark.
+NAMING_ROWS = (
+    *("first_within", "nearest", "nearest with places", "no neighbours", "more neighbours than points"),
+    "a radius of nothing",
+)
+ASKED += [(option, "days together") for option in CROWD_OPTIONS]
 
 
 @pytest.fixture
@@ -68,13 +88,13 @@ def sorted_persons(found: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(("question", "case"), ASKED)
 def test_frames_answer_like_files(question: str, case: str, tmp_path: Path) -> None:
     """Values, refusals, prices and certificates are those of a file with the same rows and the same stream."""
-    how = {**CASES[case], **({"together": True} if question == "mean" else {})}
+    how = {**CASES[case], **({"together": True} if question.startswith("mean") else {})}
     found = {door: sorted_persons(ask(question, how, door, tmp_path / door)) for door in ("csv", "spark")}
     if str(found["spark"].get("argument")).startswith("row"):
         # Rows of Spark are numbered within their partitions.
         assert str(found["csv"].pop("argument")).startswith(str(found["spark"].pop("argument"))[:3])
     # Workers add up doubles: the bound on the rounding of a mean is larger.
-    rounded = {"rounding", "error", "radius_95"} if question == "mean" else set()
+    rounded = {"rounding", "error", "radius_95"} if question.startswith("mean") else set()
     assert differing(found["csv"], found["spark"]) <= {*INDEX, *rounded}, found["spark"]
     for name in rounded & {*found["csv"]}:
         assert found["spark"][name] == pytest.approx(found["csv"][name], rel=1e-3, abs=1e-6)
@@ -82,21 +102,25 @@ def test_frames_answer_like_files(question: str, case: str, tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("_door")
 @pytest.mark.parametrize(
-    ("question", "case"), [(question, case) for question, cases in EACH.items() for case in cases]
+    ("question", "case"),
+    [
+        *((question, case) for question, cases in EACH.items() for case in cases),
+        *((option, "persons") for option in EACH_OPTIONS),
+    ],
 )
 def test_persons_are_answered_like_those_of_files(question: str, case: str, tmp_path: Path) -> None:
     """Answers about each person are written with the certificate, the charge and the refusals of a file."""
     found = {}
     for door in ("csv", "spark"):
         how = {**CASES[case], "rng": None, "to": tmp_path / f"{door}.parquet"}
-        if door == "spark" and question in ("first_within", "nearest"):
+        if door == "spark" and question in NAMING_ROWS:
             how["label"] = "trip"
         found[door] = sorted_persons(ask(question, how, door, tmp_path / door))
         found[door].pop("value", None)
     if "row" in str(found["spark"].get("argument")):
         assert str(found["csv"].pop("argument")).startswith(str(found["spark"].pop("argument"))[:3])
     # The error of a length or a hull depends on what was released: each row that is written states its own.
-    own = {"error", "radius_95"} if question not in ("bounds", "center", "mean", "median") else set()
+    own = {"error", "radius_95"} if not question.startswith(("bounds", "center", "mean", "median")) else set()
     assert differing(found["csv"], found["spark"]) <= {*INDEX, *own}, found["spark"]
 
 
@@ -133,7 +157,7 @@ def test_rows_of_a_frame_are_persons_once_they_have_numbers(
             "clamped",
             "thinned",
         ),
-        *("hidden", "columns of another system"),
+        *("hidden", "columns of another system", "points, both", "points with a column"),
     ],
 )
 def test_points_are_written_like_those_of_files(case: str, tmp_path: Path) -> None:
@@ -141,7 +165,8 @@ def test_points_are_written_like_those_of_files(case: str, tmp_path: Path) -> No
     told, places = {}, {}
     for door in ("parquet", "spark"):
         target = tmp_path / f"{door}.parquet"
-        told[door] = ask("points", {**CASES[case], "to": target}, door, tmp_path / door)
+        question, how = ("points", CASES[case]) if case in CASES else (case, CASES["persons"])
+        told[door] = ask(question, {**how, "to": target}, door, tmp_path / door)
         assert "refused" not in told[door], told[door]
         released = gv.load(target)
         assert released.coords is not None

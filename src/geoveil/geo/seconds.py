@@ -230,7 +230,9 @@ def _resolution(moments: Index) -> int:
     Most are 60% of the distinct times, so that a single time does not hide how coarse the others are. The local
     midnights of a year are at two times of day in UTC, an hour apart.
     """
-    distinct = np.unique(moments[np.linspace(0, len(moments) - 1, min(len(moments), _ROWS)).astype(np.intp)])
+    some = np.sort(moments[np.linspace(0, len(moments) - 1, min(len(moments), _ROWS)).astype(np.intp)])
+    # numpy.unique hashes, and the hashes of regular times collide: it takes twenty times as long.
+    distinct = some[np.flatnonzero(np.diff(some, prepend=some[:1] - 1))]
     for length in _CLOCKWORK if len(distinct) > 1 else ():
         marks, counts = np.unique(distinct % length, return_counts=True)
         order = np.argsort(-counts)[:2]
