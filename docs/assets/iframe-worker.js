@@ -1,4 +1,5 @@
 // Search runs in a worker, which browsers refuse to pages on the disk. For these, run its script in a hidden frame.
+// Messages are copied, as they are to a worker: the script changes what it gets, and would empty the field of search.
 if (location.protocol === "file:") {
   window.Worker = class {
     constructor(script) {
@@ -6,7 +7,10 @@ if (location.protocol === "file:") {
       this.frame.hidden = true;
       document.documentElement.append(this.frame);
       const inside = this.frame.contentWindow;
-      inside.postMessage = (data) => setTimeout(() => this.onmessage && this.onmessage({ data }));
+      inside.postMessage = (data) => {
+        const copy = structuredClone(data);
+        setTimeout(() => this.onmessage && this.onmessage({ data: copy }));
+      };
       this.loaded = new Promise((resolve, reject) => {
         const element = inside.document.createElement("script");
         element.src = new URL(script, location.href);
@@ -18,7 +22,8 @@ if (location.protocol === "file:") {
     }
 
     postMessage(data) {
-      this.loaded.then(() => this.frame.contentWindow.onmessage({ data }));
+      const copy = structuredClone(data);
+      this.loaded.then(() => this.frame.contentWindow.onmessage({ data: copy }));
     }
 
     terminate() {

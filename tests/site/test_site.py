@@ -172,23 +172,30 @@ def test_the_site_is_built_without_a_problem(site: Path) -> None:
 @pytest.mark.once
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
 def test_search_and_copies_work_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
-    """A page that is opened as a file finds words of other pages, and asks for files of the site alone.
+    """A page on the disk finds words of other pages as they are typed, and asks for files of the site alone.
 
-    The copy button of a block copies the code, without prompts and results.
+    The copy button of a block copies the code, without prompts and results. No page logs an error.
     """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_context(permissions=["clipboard-read", "clipboard-write"]).new_page()
         asked: list[str] = []
+        logged: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda problem: logged.append(str(problem)))
+        page.on("console", lambda said: logged.append(said.text) if said.type == "error" else None)
         page.goto((site / "understand" / "units.html").as_uri())
         page.get_by_role("button", name="Search").first.click()
-        page.get_by_role("combobox").or_(page.get_by_placeholder("Search")).first.fill("supermartingale")
+        field = page.get_by_role("combobox").or_(page.get_by_placeholder("Search")).first
+        # One letter after another: a search for the first ones answers before the last is typed.
+        field.press_sequentially("supermartingale", delay=50)
         page.get_by_text("Why the total is guaranteed").first.wait_for()
+        assert field.input_value() == "supermartingale"
         page.goto((site / "understand" / "definitions.html").as_uri())
         page.locator("button[data-clipboard-target]").first.click(force=True)
         copied = page.evaluate("navigator.clipboard.readText()")
         browser.close()
+    assert not logged
     assert all(address.startswith(site.as_uri()) for address in asked)
     assert copied.startswith("import geoveil as gv\nguarantee = gv.CGP(rho=5e-5)\n")
     assert ">>>" not in copied
