@@ -71,20 +71,31 @@ def homes() -> list[tuple[tuple[float, float], tuple[int, ...]]]:
     return found
 
 
+@dataclass(frozen=True)
+class Sized(Hiding):
+    """Discs of any radius, also of those that leave less of a margin than the product does."""
+
+    size: int = 0
+
+    @property
+    def radius(self) -> int:
+        """The radius."""
+        return self.size
+
+
 def true_centre(radius: int) -> Hiding:
     """Return the size of a disc around the place itself; its law is not used."""
-    return Hiding(UniformDisc(10), radius - 11)
+    return Sized(UniformDisc(10), size=radius)
 
 
 def gaussian(scale: float, radius: int) -> Hiding:
     """Return discs with Gaussian noise of a scale, and of a radius."""
-    reach = int(4 * scale)
-    return Hiding(TruncatedGaussian(CGP(rho=0.5 / scale**2), reach), radius - reach - 1)
+    return Sized(TruncatedGaussian(CGP(rho=0.5 / scale**2), int(4 * scale)), size=radius)
 
 
 def uniform(reach: int, radius: int) -> Hiding:
     """Return discs with uniform centres within reach."""
-    return Hiding(UniformDisc(reach), radius - reach - 1)
+    return Sized(UniformDisc(reach), size=radius)
 
 
 #: The name, the discs, and how centres are drawn: on the place, once, or for each track.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -304,10 +306,56 @@ def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
     [attempts] = json.loads(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run", "--json").out)[
         "for_you_only"
     ]["attacks"]
-    assert [each["shorten"] for each in attempts] == ["", "200m", "2 tracks", "5 tracks"]
+    assert [each["shorten"] for each in attempts] == ["", "200m", "500m", "2 tracks", "5 tracks"]
     assert attempts[0]["ends"] >= 2
     assert attempts[0]["metres"]["lines"] < 5
     assert attempts[1]["length"] < attempts[0]["length"]
+
+
+def test_a_dry_run_says_what_helps(ridden: Any, tmp_path: Path) -> None:
+    """How near somebody comes with the owner's tracks, in a sentence; a remedy that it names is accepted."""
+    said = " ".join(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run").out.split())
+    assert re.search(r"An attacker with the \d+ ends of your tracks at the disc and the roads that they show comes", said)
+    assert "measured, and not promised" in said
+    if "What helps: --shorten" in said:
+        option = shlex.split(said.partition("What helps: --shorten ")[2].partition(" (")[0])
+        assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--shorten", *option).code == 0
+
+
+def test_places_are_proposed_and_never_used(ridden: Any, tmp_path: Path) -> None:
+    """Without --at a dry run tells where tracks begin and end, and nothing is drawn; the place is accepted by --at."""
+    asked = ["zones", "rides", *HIDDEN[2:], "-o", "shared"]
+    told = ridden(*asked)
+    assert (told.code, "--dry-run" in told.err) == (2, True)
+    done = ridden(*asked, "--dry-run")
+    assert done.code == 0, done.err
+    assert "For you only: where your tracks begin and end" in done.out
+    [home] = json.loads(ridden(*asked, "--dry-run", "--json").out)["for_you_only"]["proposed"]
+    assert home["ends"] == 3
+    place = f"{home['lat']:.5f},{home['lon']:.5f}"
+    assert place in done.out
+    assert not (tmp_path / "centres.json").exists()
+    assert ridden(*asked, "--at", place).code == 0
+
+
+def test_proposed_places_are_confirmed(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal the owner is asked about each place, and for others; without a place nothing is released."""
+    import click
+
+    from geoveil.cli import terminal
+
+    answers, prompts = [False], [""]
+    monkeypatch.setattr(terminal, "interactive", lambda: True)
+    monkeypatch.setattr(click, "confirm", lambda text, **more: answers.pop(0))
+    monkeypatch.setattr(click, "prompt", lambda text, **more: prompts.pop(0))
+    asked = ["zones", "rides", *HIDDEN[2:], "-o", "shared", "--quiet"]
+    assert ridden(*asked).code == 2
+    assert not (tmp_path / "centres.json").exists()
+    answers, prompts = [True], ["home", "46.95,7.44", ""]
+    done = ridden(*asked)
+    assert done.code == 0, done.err
+    assert "a latitude and a longitude" in done.err
+    assert len(Centres(tmp_path / "centres.json").known()) == 2
 
 
 def test_a_dry_run_tells_no_disc(ridden: Any, tmp_path: Path) -> None:

@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from geoveil.mechanisms.discs import RADIUS, STEPS, UniformDisc
 from geoveil.noise import source_of
 from geoveil.noise.reals import Floats
-from geoveil.zones import Hiding, Rules, Zone, attacks, attempts, cut, places_of, propose_places
+from geoveil.zones import (
+    Attempt,
+    Hiding,
+    Rules,
+    Zone,
+    attacks,
+    attempts,
+    cut,
+    places_of,
+    places_of_tracks,
+    propose_places,
+)
 from geoveil.zones.cutting import around
 
 pytestmark = pytest.mark.once
@@ -40,7 +51,7 @@ def trips(count: int, bend: float, seed: int = 1) -> tuple[Floats, NDArray[np.in
 
 def true_zone() -> Zone:
     """Return a zone of the usual radius around the home itself."""
-    return Zone("true", (round(HOME[0] * STEPS), round(HOME[1] * STEPS)), Hiding(UniformDisc(10), 588))
+    return Zone("true", (round(HOME[0] * STEPS), round(HOME[1] * STEPS)), Hiding(UniformDisc(10), 488))
 
 
 def drawn(seed: int) -> Zone:
@@ -135,9 +146,55 @@ def test_rules_are_compared() -> None:
     """The owner sees for each way of shortening ends what is left and how near attacks come."""
     degrees, tracks = trips(12, 20)
     found = attempts(drawn(5), places_of(HOME)[0], degrees, None, tracks)
-    assert [attempt.rules for attempt in found] == [Rules(), Rules(trim=200), Rules(together=2), Rules(together=5)]
-    assert found[0].published > found[1].published > found[3].published
+    assert [attempt.rules.shortened for attempt in found] == ["", "200m", "500m", "2 tracks", "5 tracks"]
+    assert found[0].published > found[1].published > found[2].published
     assert all(attempt.nearest >= 0 for attempt in found)
+
+
+def attempted(rules: Rules, metres: float, published: float = 9000.0, ends: int = 4) -> Attempt:
+    """Return an attempt that comes so near."""
+    return Attempt(rules, ends, {"centre": 170.0, "circle": 5.0, "lines": metres, "headings": metres + 9}, published)
+
+
+def test_the_owner_is_told_in_words() -> None:
+    """How near attacks come, and what helps: only what gains clearly, the most first, with what it costs."""
+    found = attempted(Rules(), 60.0)
+    others = [
+        *(attempted(Rules(trim=200.0), 140.0, 8600.0), attempted(Rules(together=2), 150.0, 8100.0)),
+        *(attempted(Rules(together=5), 70.0), attempted(Rules(trim=500.0), 300.0, 0.0)),
+    ]
+    told = str(found.told(others))
+    assert "with the 4 ends of your tracks at the disc and the roads that they show comes within 60 m" in told
+    assert 'What helps: shorten="2 tracks" (150 m, and 900 m of track less); shorten="200m" (140 m' in told
+    assert "5 tracks" not in told
+    assert "500m" not in told
+    assert "a map of roads comes within" in str(found.told(others, roads=True))
+    assert "No way to shorten them that was tried" in str(found.told(others[2:]))
+    assert "No track ends at the disc" in str(attempted(Rules(), 60.0, ends=0).told(others))
+
+
+def test_attempts_on_several_discs_have_a_middle() -> None:
+    """A new place will have another disc: each attack is told by its median over some."""
+    several = [attempted(Rules(), metres, published) for metres, published in ((10.0, 1.0), (50.0, 3.0), (20.0, 2.0))]
+    typical = Attempt.typical(several)
+    assert (typical.metres["lines"], typical.published, typical.ends) == (20.0, 2.0, 4)
+
+
+def test_places_are_proposed_from_tracks() -> None:
+    """Ends are those of tracks and of long pauses; nights are those of the sun, and without times there are none."""
+    days = 5
+    out = at(np.column_stack([np.linspace(0, 4000, 30), np.zeros(30)]))
+    track = np.concatenate([out, out[::-1]])
+    hour = 8.0 - HOME[1] / 15
+    seconds = np.concatenate([hour * 3600 + np.arange(30) * 60, (hour + 14) * 3600 + np.arange(30) * 60])
+    degrees, tracks = np.tile(track, (days, 1)), np.repeat(np.arange(days), 60)
+    times = np.concatenate([seconds + 86400.0 * day for day in range(days)])
+    found = places_of_tracks(degrees, times, tracks)
+    assert [(each.ends, each.nights) for each in found] == [(2 * days, days), (2 * days, days)]
+    # As one track, pauses part it.
+    assert [each.ends for each in places_of_tracks(degrees, times)] == [2 * days, 2 * days]
+    assert [(each.ends, each.nights) for each in places_of_tracks(degrees, None, tracks)] == [(2 * days, 0)]
+    assert places_of_tracks(degrees[:0]) == []
 
 
 def test_places_are_proposed_by_nights() -> None:

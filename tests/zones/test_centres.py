@@ -218,6 +218,14 @@ def test_a_place_is_not_hidden_in_two_ways(tmp_path: Path) -> None:
     assert zones(path, "1,1", hiding=Hiding.of(rho="0.00005")) == [gaussian]
 
 
+@pytest.mark.parametrize("hide", [2.5, 34, 55, 160, 200, 250.5, 1000])
+def test_what_asks_for_a_disc_again_is_told(hide: float) -> None:
+    """The distance that is named gives the same disc, whatever distance was asked for first."""
+    name, value = Hiding.of(hide=hide).asked
+    assert name == "hide"
+    assert Hiding.of(hide=float(value)) == Hiding.of(hide=hide)
+
+
 def test_seeded_centres_are_no_centres(tmp_path: Path) -> None:
     """A centre of an experiment is not used for a release: whoever knows the seed knows the place."""
     path = tmp_path / "centres.json"

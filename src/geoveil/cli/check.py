@@ -45,7 +45,7 @@ _TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "
     "--for",
     "wanted",
     type=click.Choice(PURPOSES),
-    help="Show the command of this purpose alone.",
+    help="Show the command of this purpose alone; of home, also how near attacks come.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing; say what is assumed.")
 @possible
@@ -207,7 +207,7 @@ class ShownCheck:
         self._show_table(self.advice)
         for use in self.advice.uses:
             if wanted in (None, use.purpose.name):
-                self._show_use(self.advice, use)
+                self._show_use(self.advice, use, asked=wanted is not None)
         terminal.answer("", *self._remarks())
 
     def _show_table(self, advice: Advice) -> None:
@@ -218,7 +218,7 @@ class ShownCheck:
         judged = f"at {hidden(float(self.budget.text))}" if name == "--hide" else f"with {name} {value}"
         terminal.answer(terminal.table(["", *levels, judged], rows))
 
-    def _show_use(self, advice: Advice, use: Use) -> None:
+    def _show_use(self, advice: Advice, use: Use, *, asked: bool) -> None:
         wish = use.purpose.wish[0].upper() + use.purpose.wish[1:]
         terminal.answer(terminal.bold(wish), terminal.grid([("", use.told(advice.instead_of(use)))]))
         line = self.command(use)
@@ -230,7 +230,28 @@ class ShownCheck:
             terminal.answer("  It needs a file of your districts (--regions), or the library h3 for hexagons.")
         if line is not None and use.purpose.name == "home":
             terminal.answer("  --at is where the first track begins: write your home there. Keep centres.json.")
+            if asked:
+                self._show_attacks()
+            else:
+                terminal.answer("  --for home tells how near somebody comes to it with your tracks.")
         terminal.answer("")
+
+    def _show_attacks(self) -> None:
+        """Attack the tracks as they would be shared, if the first one begins at home."""
+        from geoveil.cli.zones import show_attacks
+        from geoveil.requests.zones_request import ZonesRequest
+        from geoveil.zones import Hiding, Rules
+
+        rows, (name, value) = self.file.rows, self.budget.option
+        assert rows is not None
+        assert rows.start is not None
+        hiding = Hiding.of(**{name.removeprefix("--"): value})  # type: ignore[arg-type]
+        place = "{:.5f},{:.5f}".format(*rows.start)
+        request = ZonesRequest((self.file.path,), (place,), Path("centres.json"), hiding, Rules(), "home")
+        with terminal.progress("Attacking the tracks that would be left") as bar:
+            files = request.read()
+            attacked = request.attacked(files, request.rehearsed(), progress=bar)
+        show_attacks(attacked)
 
     def _remarks(self) -> list[str]:
         """Return what the reader should know about the commands."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +14,24 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import command, gathered, setting
 from geoveil.cli.file_arguments import distinct, private_key, writable
+from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import PRINTING, Output, output_of
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.settings import READING
+from geoveil.text.typed_values import read_place
 from geoveil.text.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil.requests.shared_tracks import CutTracks
     from geoveil.requests.zones_request import ZonesRequest
-    from geoveil.zones import Attempt, Rules
+    from geoveil.zones import Attempt, ProposedPlace
 
-__all__ = ["zones"]
+__all__ = ["show_attacks", "zones"]
 
 #: Headings of the help page.
 _HIDDEN, _RELEASED = "Places to hide", "What is released"
+#: How many places are proposed.
+_PROPOSED = 6
 #: The attacks that are shown, and their columns.
 _ATTACKS = {
     **{"centre": "the centre", "circle": "a circle", "lines": "straight lines"},
@@ -48,7 +53,7 @@ _ATTACKS = {
     metavar="LAT,LON|FILE",
     heading=_HIDDEN,
     help="A place to hide, such as 47.37,8.54; or a file of places. May be repeated. A place within 100 m of a known "
-    "one has its disc.",
+    "one has its disc. Without it, places where tracks begin and end are proposed: in a terminal, or with --dry-run.",
 )
 @setting("centres", required=True)
 @setting(
@@ -97,6 +102,10 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
 
     if roads is not None and not dry_run:
         raise click.UsageError("--roads goes with --dry-run, which shows how near attacks come.")
+    chosen, asking = bool(given["at"]), terminal.interactive() and not output.json
+    if not (chosen or asking or dry_run):
+        told = "Say what to hide with --at LAT,LON, such as --at 47.37,8.54; it may be repeated."
+        raise click.UsageError(f"{told} With --dry-run, places where your tracks begin and end are proposed.")
     request = _request(source, output.drawn, **given)
     for path in output.drawn.values():
         check_page(Path(path))
@@ -109,13 +118,19 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
         request.check(overwrite=overwrite)
         with terminal.progress("Reading") as bar:
             files = request.read(bar)
+        if not chosen:
+            proposed = files.proposed()
+            if not asking:
+                _show_proposed(proposed, as_json=output.json)
+                return
+            request = replace(request, places=_confirmed(proposed))
         with terminal.waiting("Cutting"):
             found, entries = (request.rehearsed(), []) if dry_run else request.zones(ledger)
             cut = request.cut(files, found)
         certificate, attacked = None, []
         if dry_run:
-            with terminal.waiting("Attacking the tracks that would be left"):
-                attacked = request.attacked(files, found, None if roads is None else Path(roads))
+            with terminal.progress("Attacking the tracks that would be left") as bar:
+                attacked = request.attacked(files, found, None if roads is None else Path(roads), bar)
         else:
             with terminal.waiting("Writing"):
                 certificate = request.write(cut, entries, overwrite=overwrite)
@@ -137,7 +152,7 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
             "Nothing was released or kept. What follows is for you only: in a release, a new place gets another disc."
         )
         _show(request, cut, request.columns(cut), [])
-        _show_attacks(attacked)
+        show_attacks(attacked, roads=roads is not None)
         return
     beside = str(certificate_path(Path(request.target)))
     kept = f"{request.centres}: keep it to yourself, and keep a copy"
@@ -152,8 +167,6 @@ def _request(source: Sequence[str], drawn: Mapping[str, str], **given: Any) -> Z
     account, target = given["account"], given["target"]
     if account.subject is not None and not account.place:
         raise click.UsageError("--subject needs --ledger, the ledger that is charged.")
-    if not given["at"]:
-        raise click.UsageError("Say what to hide with --at LAT,LON, such as --at 47.37,8.54; it may be repeated.")
     if target is None or target == "-":
         raise click.UsageError("Name the released file or folder with -o.")
     distinct({**{path: path for path in source}, "--centres": given["centres"], "-o": target.rstrip("/\\"), **drawn})
@@ -180,38 +193,71 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
     """Return an attack for programs."""
     near = {name: round(away) for name, away in attempt.metres.items()}
     return {
-        "shorten": _option(attempt.rules),
+        "shorten": attempt.rules.shortened,
         "ends": attempt.ends,
         "metres": near,
         "length": round(attempt.published),
     }
 
 
-def _option(rules: Rules) -> str:
-    """Return the value of --shorten that gives some rules; empty for none."""
-    if rules.together > 1:
-        return f"{rules.together} tracks"
-    return f"{rules.trim:g}m" if rules.trim else ""
+def _show_proposed(proposed: Sequence[ProposedPlace], *, as_json: bool) -> None:
+    """Print places where tracks begin and end, for their owner to confirm."""
+    if as_json:
+        places = [{"lat": each.place.lat, "lon": each.place.lon, **_counts(each)} for each in proposed[:_PROPOSED]]
+        terminal.json({"for_you_only": {"proposed": places}})
+        return
+    if not proposed:
+        terminal.say("Fewer than three tracks begin or end near each other: name the places to hide with --at LAT,LON.")
+        return
+    rows = [[_at(each), *map(str, _counts(each).values())] for each in proposed[:_PROPOSED]]
+    terminal.say(terminal.bold("For you only: where your tracks begin and end"))
+    terminal.say(terminal.table(["--at", "times", "at night"], rows))
+    terminal.say("Nothing is hidden by itself. Name the places that you want to hide, exactly as you know them.")
 
 
-def _show_attacks(attacked: Sequence[Sequence[Attempt]]) -> None:
+def _confirmed(proposed: Sequence[ProposedPlace]) -> tuple[str, ...]:
+    """Ask the owner which of the proposed places to hide, and for others."""
+    found = []
+    for each in proposed[:_PROPOSED]:
+        ends, nights = _counts(each).values()
+        told = f"{counted(ends, 'time')}, {nights} of them at night, your tracks begin or end near {_at(each)}. Hide it?"
+        if click.confirm(told, default=False, err=True):
+            found.append(_at(each))
+    while given := click.prompt("Another place to hide, as LAT,LON", default="", show_default=False, err=True):
+        if read_place(given) is None:
+            terminal.complain("It is a latitude and a longitude in degrees, such as 47.37,8.54.")
+        else:
+            found.append(given)
+    if not found:
+        raise click.UsageError("No place is hidden, so that nothing is released.")
+    return tuple(found)
+
+
+def _counts(proposed: ProposedPlace) -> dict[str, int]:
+    return {"ends": proposed.ends, "nights": proposed.nights}
+
+
+def _at(proposed: ProposedPlace) -> str:
+    """Return a place as it is typed, to about a metre."""
+    return f"{proposed.place.lat:.5f},{proposed.place.lon:.5f}"
+
+
+def show_attacks(attacked: Sequence[Sequence[Attempt]], *, roads: bool = False) -> None:
     """Print how near attacks on the tracks come to each place, and what shortening them changes."""
-    for number, attempts in enumerate(attacked, start=1):
+    for number, (as_it_is, *others) in enumerate(attacked, start=1):
         which = f" to place {number}" if len(attacked) > 1 else ""
         rows = [
             [
-                f"--shorten '{option}'" if (option := _option(each.rules)) else "as above",
+                f"--shorten '{option}'" if (option := each.rules.shortened) else "as above",
                 *(f"{each.metres[name]:,.0f} m" if name in each.metres else "-" for name in _ATTACKS),
                 metres(each.published),
             ]
-            for each in attempts
+            for each in (as_it_is, *others)
             if each.published
         ]
         terminal.say("", terminal.bold(f"For you only: how near attacks come{which}"))
         terminal.say(terminal.table(["", *_ATTACKS.values(), "published"], rows))
-    terminal.say(
-        "Measured on these tracks and one disc, and not promised: an attacker may have a better map, or be luckier."
-    )
+        terminal.say(as_it_is.told(others, roads=roads).worded(OPTIONS))
 
 
 def _matching(pattern: str) -> list[Path]:

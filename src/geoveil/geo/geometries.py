@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from geoveil.errors import InvalidData, InvalidParameter, Message
 
 if TYPE_CHECKING:
+    import pyproj
     from shapely import Geometry
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Shapes",
     "count_missing",
     "extra_dimensions",
+    "ground_length",
     "position",
     "present",
     "unwrap_longitudes",
@@ -146,3 +149,21 @@ def wrap_longitudes(shapes: Shapes) -> Shapes:
     coords[:, 0] += turns[rows]
     moved: Shapes = shapely.set_coordinates(shapes, coords)
     return moved
+
+
+@cache
+def _ellipsoid() -> pyproj.Geod:
+    import pyproj
+
+    return pyproj.Geod(ellps="WGS84")
+
+
+def ground_length(degrees: Floats) -> float:
+    """Return the length in metres on the ground of a line, given its longitudes and latitudes.
+
+    Examples
+    --------
+    >>> round(ground_length(np.array([[8.54, 47.37], [8.54, 47.38]])))
+    1112
+    """
+    return float(_ellipsoid().line_length(*degrees.T)) if len(degrees) > 1 else 0.0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from geoveil._types import Progress
     from geoveil.report import Layer
     from geoveil.report.layers import Role
-    from geoveil.zones import Cut, Rules, Zone
+    from geoveil.zones import Cut, ProposedPlace, Rules, Zone
 
 __all__ = ["CutTracks", "SharedFile", "TrackFiles", "lines_of", "names_of", "write_files"]
 
@@ -117,6 +117,13 @@ class TrackFiles:
     def track_of(self) -> Index:
         """The track of each point, by its position."""
         return np.repeat(np.arange(len(self.tracks)), [len(track) for track in self.tracks])
+
+    def proposed(self) -> list[ProposedPlace]:
+        """Return places where tracks begin and end, for their owner to confirm, and never to be used by itself."""
+        from geoveil.zones import places_of_tracks
+
+        whole = self.outside(())
+        return places_of_tracks(whole.degrees, whole.seconds, whole.track_of)
 
     def outside(self, zones: Sequence[Zone]) -> TrackFiles:
         """Return the files as they are when points inside the zones have never been in them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ZonesRequest"]
 
-#: How much shorter tracks are compared: metres that are taken off, and tracks that must run together.
-_SHORTENED = ((0.0, 1), (200.0, 1), (0.0, 2), (0.0, 5))
+#: Discs that are drawn to see how near attacks come to a new place.
+_DISCS = 3
 
 
 @dataclass(frozen=True)
@@ -169,10 +169,16 @@ class ZonesRequest:
             raise InvalidFile(str(self.paths[0]), "no point outside of the discs", "tracks that leave them", remedy)
         return found
 
-    def attacked(self, files: TrackFiles, zones: Sequence[Zone], roads: Path | None = None) -> list[list[Attempt]]:
+    def attacked(
+        self,
+        files: TrackFiles,
+        zones: Sequence[Zone],
+        roads: Path | None = None,
+        progress: Progress | None = None,
+    ) -> list[list[Attempt]]:
         """Attack the owner's own tracks, as cut by the rules and by others that shorten them, for each place.
 
-        For the eyes of the owner alone.
+        For the eyes of the owner alone. A new place will have another disc, so that several are drawn for it.
 
         Parameters
         ----------
@@ -182,19 +188,26 @@ class ZonesRequest:
             The zones of the places.
         roads : Path, optional
             A file of lines that an attacker may have as a map; by default they have the published tracks alone.
+        progress : callable, optional
+            Called with the share of the attacks that were tried.
         """
-        from geoveil.zones import HiddenPlace, Rules, attempts, places_of
+        from geoveil.zones import SHORTENED, Attempt, Centres, HiddenPlace, attempts, places_of
 
-        left = files.outside(zones)
-        rules = dict.fromkeys([self.rules, *(Rules(self.rules.gap, trim, least) for trim, least in _SHORTENED)])
+        rules = [*dict.fromkeys([self.rules, *(replace(each, gap=self.rules.gap) for each in SHORTENED)])]
         lines = None if roads is None else lines_of(roads)
-        found = []
-        for place in dict.fromkeys(places_of([*self.places])):
-            zone = min(zones, key=lambda zone: place.distance(HiddenPlace(zone.lat, zone.lon)))
-            found.append(
-                attempts(zone, place, left.degrees, left.seconds, left.track_of, zones=zones, rules=rules, roads=lines)
-            )
-        return found
+        places = [*dict.fromkeys(places_of([*self.places]))]
+        kept = set(zones) <= {*Centres(self.centres).known()}
+        worlds = [zones, *(self.rehearsed() for _ in range(0 if kept else _DISCS - 1))]
+        found: list[list[list[Attempt]]] = [[] for _ in places]
+        for number, world in enumerate(worlds):
+            left = files.outside(world)
+            for which, place in enumerate(places):
+                zone = min(world, key=lambda zone: place.distance(HiddenPlace(zone.lat, zone.lon)))
+                tracks = left.degrees, left.seconds, left.track_of
+                found[which].append(attempts(zone, place, *tracks, zones=world, rules=rules, roads=lines))
+                if progress is not None:
+                    progress((number * len(places) + which + 1) / (len(worlds) * len(places)))
+        return [[Attempt.typical(several) for several in zip(*each, strict=True)] for each in found]
 
     def write(
         self, cut: CutTracks, entries: Sequence[dict[str, Any]] = (), *, overwrite: bool = False
@@ -252,12 +265,13 @@ class ZonesRequest:
         for place in self.places:
             # A latitude in the south begins with a dash, which must not be read as an option.
             words.append(f"--at={place}")
-        law = self.hiding.law.describe()
-        words += ["--rho", str(law["rho"])] if "rho" in law else ["--hide", f"{self.hidden:.0f}m"]
+        name, asked = self.hiding.asked
+        words += ["--rho", asked] if name == "rho" else ["--hide", f"{asked}m"]
         words += ["--centres", str(self.centres), "-o", self.target]
         for name in self.keep:
             words += ["--keep", name]
         words += ["--near", self.near] if self.near else []
+        words += ["--shorten", self.rules.shortened] if self.rules.shortened else []
         words += ["--same-names"] if self.same_names else []
         return shlex.join(words)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any, TypeAlias
 
 __all__ = ["PYTHON", "Mention", "Message", "Naming", "Text", "worded"]
+
+_NUMBER = re.compile(r"\d[\d.e+-]*")
 
 
 class Naming:
@@ -47,8 +50,8 @@ class Naming:
         --------
         >>> PYTHON.mention("area"), PYTHON.mention("outside", "clamp"), PYTHON.mention("k", "5")
         ('area=', 'outside="clamp"', 'k=5')
-        >>> PYTHON.mention("overwrite", "True")
-        'overwrite=True'
+        >>> PYTHON.mention("overwrite", "True"), PYTHON.mention("shorten", "2 tracks")
+        ('overwrite=True', 'shorten="2 tracks"')
         >>> PYTHON.mention("locations.points"), PYTHON.mention("area", "gv.local")
         ('locations.points()', 'area=gv.local(...)')
         """
@@ -56,7 +59,7 @@ class Naming:
             return self._CALLS.get(name, f"{name}()")
         if value in self._CALLS:
             return f"{name}={value}(...)"
-        plain = not value or value[0].isdigit() or value[0] == '"' or value == "True"
+        plain = not value or _NUMBER.fullmatch(value) is not None or value[0] == '"' or value == "True"
         return f"{name}={value}" if plain else f'{name}="{value}"'
 
     def refused(self, named: str, value: object, shown: str, allowed: str) -> str:

@@ -1,6 +1,6 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
-from geoveil.zones.attacks import Attempt, attempts
+from geoveil.zones.attacks import SHORTENED, Attempt, attempts
 from geoveil.zones.centres import Centres, Charging, Near, backup_folder
 from geoveil.zones.certificate import (
     Rules,
@@ -11,7 +11,14 @@ from geoveil.zones.certificate import (
     zones_stated,
 )
 from geoveil.zones.cutting import GAP, Cut, cut, distances, kept_points, piece_numbers, shortened, travelled
-from geoveil.zones.places import HiddenPlace, PlacesLike, ProposedPlace, places_of, propose_places
+from geoveil.zones.places import (
+    HiddenPlace,
+    PlacesLike,
+    ProposedPlace,
+    places_of,
+    places_of_tracks,
+    propose_places,
+)
 from geoveil.zones.zone import CHANCE, MARGIN, NEAR, Hiding, Zone
 from geoveil.zones.zones_release import ZonesRelease
 
@@ -20,6 +27,7 @@ __all__ = [
     "GAP",
     "MARGIN",
     "NEAR",
+    "SHORTENED",
     "Attempt",
     "Centres",
     "Charging",
@@ -40,6 +48,7 @@ __all__ = [
     "kept_points",
     "piece_numbers",
     "places_of",
+    "places_of_tracks",
     "propose_places",
     "shortened",
     "travelled",

@@ -14,13 +14,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil.errors import Message
+from geoveil.geo.geometries import ground_length
 from geoveil.noise.reals import Floats
+from geoveil.text.words import counted, metres
 from geoveil.zones.certificate import Rules
-from geoveil.zones.cutting import around, cut, distances, travelled
+from geoveil.zones.cutting import around, cut, distances, pieces_of, travelled
 from geoveil.zones.places import HiddenPlace
 from geoveil.zones.zone import Zone
 
-__all__ = ["Attempt", "Roads", "attempts", "fit_circle", "follow_headings", "follow_roads", "meet_lines", "zone_ends"]
+__all__ = [
+    *("SHORTENED", "Attempt", "Roads", "attempts", "fit_circle", "follow_headings", "follow_roads", "meet_lines"),
+    "zone_ends",
+]
+
+#: Ways to shorten tracks that are compared.
+SHORTENED = (Rules(), Rules(trim=200.0), Rules(trim=500.0), Rules(together=2), Rules(together=5))
 
 #: Metres from the edge of a zone within which a piece of track ends at it.
 _NEAR = 300.0
@@ -40,6 +49,10 @@ _DETOUR = 100.0
 _ANY_EXIT = 0.1
 #: The share of a disc near known roads that a map must have to be used, and the weight of places without a road.
 _KNOWN, _UNKNOWN = 0.1, 0.3
+#: How many times farther an attacker must be for a way to shorten tracks to be called a help.
+_GAIN = 1.25
+#: Ends of tracks whose ways are found at a time.
+_TOGETHER = 200
 #: Points along the radius of the grid on which places are sought.
 _RADIAL = 18
 
@@ -47,12 +60,10 @@ _RADIAL = 18
 def zone_ends(zone: Zone, degrees: Floats, pieces: NDArray[np.int64]) -> list[Floats]:
     """Return the ends of pieces at a zone: for each, its points from the end away, in metres around the centre."""
     found = []
-    order = np.argsort(pieces, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(pieces[order])) + 1) if len(order) else ():
-        for away in (members, members[::-1]):
-            if distances(zone, degrees[away[:1]])[0] <= zone.radius + _NEAR:
-                near = travelled(degrees[away]) <= _BEYOND
-                found.append(around(zone, degrees[away[near]]))
+    for piece in pieces_of(degrees, pieces):
+        for away in (piece, piece[::-1]):
+            if distances(zone, away[:1])[0] <= zone.radius + _NEAR:
+                found.append(around(zone, away[travelled(away) <= _BEYOND]))
     return found
 
 
@@ -216,20 +227,18 @@ def follow_roads(zone: Zone, ends: Sequence[Floats], roads: Roads) -> Floats:
         return follow_headings(zone, ends)
     # Few people live far from a road, but the map may lack theirs.
     log_weights = log_weights + np.where(on_road, 0.0, math.log(_UNKNOWN))
-    at = np.array([path[0] for path in ends])
-    goals = np.array([path[-1] for path in ends])
-    near, exits = roads.nearest(at)
-    beyond, targets = roads.nearest(goals)
-    from_exits, from_goals = roads.lengths_from(exits), roads.lengths_from(targets)
-    for number in range(len(ends)):
-        if near[number] > 2 * _CELL or beyond[number] > 2 * _CELL:
-            continue
-        through = from_exits[number, cell] + from_exits[number, targets[number]]
+    near, exits = roads.nearest(np.array([path[0] for path in ends]))
+    beyond, targets = roads.nearest(np.array([path[-1] for path in ends]))
+    usable = np.flatnonzero((near <= 2 * _CELL) & (beyond <= 2 * _CELL))
+    for some in np.array_split(usable, len(usable) // _TOGETHER + 1):
+        from_exits, from_goals = roads.lengths_from(exits[some]), roads.lengths_from(targets[some])
+        through = from_exits[:, cell] + np.take_along_axis(from_exits, targets[some, None], axis=1)
         with np.errstate(invalid="ignore"):
-            detour = np.where(np.isfinite(through), np.maximum(through - from_goals[number, cell], 0), np.inf)
-        likely = (1 - _ASTRAY) * np.exp(-detour / _DETOUR) + _ASTRAY * _ANY_EXIT
+            detours = np.where(np.isfinite(through), np.maximum(through - from_goals[:, cell], 0), np.inf)
+        likely = (1 - _ASTRAY) * np.exp(-detours / _DETOUR) + _ASTRAY * _ANY_EXIT
         # Of places without a known road nothing is learned.
-        log_weights = log_weights + np.log(np.where(on_road, likely, likely[on_road].mean()))
+        likely = np.where(on_road, likely, likely[:, on_road].mean(axis=1, keepdims=True))
+        log_weights = log_weights + np.log(likely).sum(axis=0)
     return _best_guess(places, log_weights)
 
 
@@ -260,6 +269,45 @@ class Attempt:
         """How near somebody comes who uses the best of lines, headings and roads."""
         return min(self.metres[name] for name in ("lines", "headings", "roads") if name in self.metres)
 
+    @classmethod
+    def typical(cls, several: Sequence[Attempt]) -> Attempt:
+        """Return the medians of attempts on several discs around one place, cut by the same rules."""
+        names = dict.fromkeys(name for each in several for name in each.metres)
+        found = {name: [each.metres[name] for each in several if name in each.metres] for name in names}
+        metres = {name: float(np.median(values)) for name, values in found.items()}
+        ends, published = (np.median([getattr(each, name) for each in several]) for name in ("ends", "published"))
+        return cls(several[0].rules, int(ends), metres, float(published))
+
+    def told(self, others: Sequence[Attempt], *, roads: bool = False) -> Message:
+        """Return in words how near attacks come, and which of some ways to shorten tracks keep them farther away.
+
+        Parameters
+        ----------
+        others : sequence of Attempt
+            Attempts on the same tracks, cut by other rules.
+        roads : bool
+            Whether the attacker had a map of roads besides the tracks.
+        """
+        if not self.ends:
+            return Message("No track ends at the disc: it is all that points at the place.")
+        best = [other for other in others if other.published and other.nearest >= _GAIN * self.nearest + _CELL]
+        best.sort(key=lambda other: -other.nearest)
+        helps = "; ".join(
+            f"{{shorten:{other.rules.shortened}}} ({metres(other.nearest, 2)}, and "
+            f"{metres(max(self.published - other.published, 0.0), 2)} of track less)"
+            for other in best
+        )
+        return Message(
+            "An attacker with the {ends} of your tracks at the disc and {map} comes within {near} of the place; the "
+            "centre of the disc is {centre} from it. "
+            + (f"What helps: {helps}. " if best else "No way to shorten them that was tried keeps them much farther away. ")
+            + "A larger {hide} gives a larger disc to a new place. This is measured, and not promised.",
+            ends=counted(self.ends, "end"),
+            map="a map of roads" if roads else "the roads that they show",
+            near=metres(self.nearest, 2),
+            centre=metres(self.metres["centre"], 2),
+        )
+
 
 def attempts(
     zone: Zone,
@@ -269,7 +317,7 @@ def attempts(
     tracks: NDArray[np.int64] | None = None,
     *,
     zones: Sequence[Zone] | None = None,
-    rules: Iterable[Rules] = (Rules(), Rules(trim=200.0), Rules(together=2), Rules(together=5)),
+    rules: Iterable[Rules] = SHORTENED,
     roads: Sequence[Floats] | None = None,
 ) -> list[Attempt]:
     """Attack one's own tracks, cut by each of several rules, and return how near the attacks come. For the owner.
@@ -306,7 +354,7 @@ def attempts(
     for rule in rules:
         kept = cut(zones, degrees, seconds, tracks, gap=rule.gap, trim=rule.trim, together=rule.together)
         shown = degrees[kept.rows]
-        parts = [shown[kept.pieces == piece] for piece in np.unique(kept.pieces)]
+        parts = pieces_of(shown, kept.pieces)
         ends = zone_ends(zone, shown, kept.pieces)
         guesses = {"centre": np.zeros(2)}
         if ends:
@@ -315,5 +363,5 @@ def attempts(
         guesses["headings"] = follow_headings(zone, ends)
         guesses["roads"] = follow_roads(zone, ends, Roads(zone, parts if roads is None else [*parts, *roads]))
         metres = {name: float(np.hypot(*(guess - home))) for name, guess in guesses.items()}
-        found.append(Attempt(rule, len(ends), metres, float(sum(travelled(part)[-1] for part in parts))))
+        found.append(Attempt(rule, len(ends), metres, sum(map(ground_length, parts))))
     return found

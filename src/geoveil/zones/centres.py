@@ -241,9 +241,7 @@ class Centres:
                 raise FileUnavailable(str(self.path), reason, "the file with that centre", remedy)
 
     def _hidden_otherwise(self, hiding: Hiding) -> InvalidParameter:
-        law, margin = hiding.law.describe(), hiding.margin
-        asked = f"rho={law['rho']}" if "rho" in law else f"hide={hiding.law.hidden():.0f}"
-        allowed = f"as when the place was first hidden: {asked}, margin={margin}"
+        allowed = f"as when the place was first hidden: {'='.join(hiding.asked)}, margin={hiding.margin}"
         remedy = "A second centre would tell more about the place, so that one is used as it is."
         return InvalidParameter("hide, rho, margin", "another way to hide a place", allowed, remedy)
 

@@ -79,6 +79,18 @@ class Rules:
             raise InvalidParameter("shorten", shorten, allowed, remedy)
         return cls(seconds, trim, together)
 
+    @property
+    def shortened(self) -> str:
+        """What `of` is given to shorten tracks so; empty if they are not shortened.
+
+        Examples
+        --------
+        >>> from geoveil.zones import Rules
+        >>> Rules(trim=200.0).shortened, Rules(together=2).shortened
+        ('200m', '2 tracks')
+        """
+        return f"{self.together} tracks" if self.together > 1 else f"{self.trim:g}m" if self.trim else ""
+
     def describe(self) -> dict[str, Any]:
         """Return the rules as certificates state them."""
         return {"gap": self.gap, "trim": self.trim, "together": self.together}

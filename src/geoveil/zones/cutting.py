@@ -21,7 +21,7 @@ from geoveil.noise import settled
 from geoveil.noise.reals import Floats
 from geoveil.zones.zone import Zone
 
-__all__ = ["GAP", "Cut", "cut", "distances", "kept_points", "piece_numbers", "shortened", "travelled"]
+__all__ = ["GAP", "Cut", "cut", "distances", "kept_points", "piece_numbers", "pieces_of", "shortened", "travelled"]
 
 #: Seconds between two published points after which a new piece begins.
 GAP = 600.0
@@ -181,6 +181,13 @@ def piece_numbers(
     return np.asarray(np.argsort(np.argsort(first))[which], dtype=np.int64)
 
 
+def pieces_of(degrees: Floats, pieces: NDArray[np.int64]) -> list[Floats]:
+    """Return the points of each piece, given the piece of each point."""
+    order = np.argsort(pieces, kind="stable")
+    parts = np.split(degrees[order], np.flatnonzero(np.diff(pieces[order])) + 1)
+    return parts if len(order) else []
+
+
 def _meets(zone: Zone, start: Floats, stop: Floats) -> NDArray[np.bool_]:
     """Return which straight lines between points outside a zone meet it, in the plane of the chords from its centre.
 
@@ -245,7 +252,7 @@ def shortened(
 
 
 def travelled(degrees: Floats) -> Floats:
-    """Return the length in metres of a track up to each of its points."""
+    """Return the length in metres on the public sphere of a track up to each of its points."""
     if not len(degrees):
         return np.zeros(0)
     half = np.pi / 360

@@ -17,8 +17,10 @@ from geoveil.mechanisms.discs import RADIUS
 from geoveil.noise.reals import Floats
 from geoveil.text.typed_values import read_place
 
-__all__ = ["HiddenPlace", "PlacesLike", "ProposedPlace", "places_of", "propose_places"]
+__all__ = ["HiddenPlace", "PlacesLike", "ProposedPlace", "places_of", "places_of_tracks", "propose_places"]
 
+#: Seconds without a point after which a track goes on from where somebody stayed.
+_STAY = 1200.0
 #: A place as a text "47.37,8.54", a pair (latitude, longitude), a frame of points, the path of a file, or several.
 PlacesLike: TypeAlias = Any
 
@@ -169,24 +171,75 @@ def propose_places(
     """
     ends = np.asarray(ends, dtype=float).reshape(-1, 2)
     hours = None if hours is None else np.asarray(hours, dtype=float) % 24
-    left = np.ones(len(ends), dtype=bool)
+    left, neighbours = np.ones(len(ends), dtype=bool), _neighbours(ends, within)
     found = []
     while left.any():
-        at = ends[left]
         # The end with most others around it.
-        near = np.array([(_metres(at, one) <= within).sum() for one in at])
-        middle = at[near.argmax()]
+        near = np.where(left, neighbours @ left.astype(np.int64), 0)
+        middle, at = ends[near.argmax()], ends[left]
         for _ in range(5):
             inside = _metres(at, middle) <= within
+            if not inside.any():
+                break
             middle = np.median(at[inside], axis=0)
         members = left & (_metres(ends, middle) <= within)
         if near.max() < least or not members.any():
             break
+        # Hours that are not known are not at night.
         dark = 0 if hours is None else int(((hours[members] >= 20) | (hours[members] < 6)).sum())
         if members.sum() >= least:
             found.append(ProposedPlace(HiddenPlace(float(middle[1]), float(middle[0])), int(members.sum()), dark))
         left &= ~members
     return sorted(found, key=lambda one: (-one.nights, -one.ends))
+
+
+def places_of_tracks(
+    degrees: Floats, seconds: Floats | None = None, tracks: NDArray[np.int64] | None = None
+) -> list[ProposedPlace]:
+    """Return places where tracks begin and end, or pause for twenty minutes, those of most nights first.
+
+    They are for the owner to confirm: nothing uses them by itself. Hours are those of the sun.
+
+    Parameters
+    ----------
+    degrees, seconds, tracks
+        The whole tracks, as for `cut`.
+
+    Examples
+    --------
+    >>> from geoveil.zones import places_of_tracks
+    >>> commute = [[8.54, 47.37], [8.55, 47.38], [8.54, 47.37]]
+    >>> [found] = places_of_tracks(np.array(commute * 2), tracks=np.repeat([0, 1], 3))
+    >>> found.place.lat, found.ends, found.nights
+    (47.37, 4, 0)
+    """
+    degrees = np.asarray(degrees, dtype=float).reshape(-1, 2)
+    if not len(degrees):
+        return []
+    order = np.arange(len(degrees)) if tracks is None else np.argsort(tracks, kind="stable")
+    begins = np.zeros(len(degrees), dtype=bool)
+    begins[0] = True
+    if tracks is not None:
+        begins[1:] = np.diff(np.asarray(tracks)[order]) != 0
+    if seconds is not None:
+        with np.errstate(invalid="ignore"):
+            begins[1:] |= np.abs(np.diff(seconds[order])) > _STAY
+    ends = np.concatenate([order[begins], order[np.append(begins[1:], True)]])
+    hours = None if seconds is None else seconds[ends] / 3600 + degrees[ends, 0] / 15
+    return propose_places(degrees[ends], hours)
+
+
+def _neighbours(degrees: Floats, within: float) -> Any:
+    """Return a sparse matrix with a one for each pair of points that are so near to each other."""
+    from scipy.sparse import csr_matrix
+    from scipy.spatial import cKDTree
+
+    lon, lat = np.radians(degrees).T
+    places = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]) * RADIUS
+    pairs = cKDTree(places).query_pairs(within, output_type="ndarray")
+    rows = np.concatenate([pairs[:, 0], pairs[:, 1], np.arange(len(degrees))])
+    columns = np.concatenate([pairs[:, 1], pairs[:, 0], np.arange(len(degrees))])
+    return csr_matrix((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(len(degrees), len(degrees)))
 
 
 def _metres(degrees: Floats, middle: NDArray[np.float64]) -> Floats:

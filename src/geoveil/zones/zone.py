@@ -68,6 +68,24 @@ class Hiding:
         return cls(TruncatedGaussian.of(guarantee), metres)
 
     @property
+    def asked(self) -> tuple[str, str]:
+        """The name and the value of the argument of `of` that asks for this law: the distance that is hidden, or ρ.
+
+        Examples
+        --------
+        >>> from geoveil.zones import Hiding
+        >>> Hiding.of(hide=200).asked, Hiding.of(hide=202).asked
+        (('hide', '200'), ('hide', '202'))
+        """
+        law = self.law
+        if isinstance(law, TruncatedGaussian):
+            return "rho", law.rho
+        # Several distances have one law: a whole number if one of them is.
+        away = law.hidden(CHANCE)
+        whole = float(math.floor(away))
+        return "hide", f"{whole if whole >= 1 and UniformDisc.hiding(whole, CHANCE) == law else away:g}"
+
+    @property
     def radius(self) -> int:
         """The radius of the disc in metres.
 

@@ -11,13 +11,14 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from geoveil.geo.geometries import ground_length
 from geoveil.noise.reals import Floats
 from geoveil.release import Release
 from geoveil.text.cards import Card
 from geoveil.text.cards import Rows as CardRows
 from geoveil.text.words import counted, hidden, metres
 from geoveil.zones.certificate import Rules, zones_certificate
-from geoveil.zones.cutting import travelled
+from geoveil.zones.cutting import pieces_of
 from geoveil.zones.zone import CHANCE, Zone
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ class ZonesRelease(Card):
 
     @cached_property
     def length(self) -> float:
-        """The length in metres of the published pieces together."""
-        return float(sum(travelled(self.degrees[self.pieces == piece])[-1] for piece in np.unique(self.pieces)))
+        """The length in metres on the ground of the published pieces together."""
+        return sum(map(ground_length, pieces_of(self.degrees, self.pieces)))
 
     @property
     def hidden(self) -> float:
@@ -125,10 +126,9 @@ class ZonesRelease(Card):
         import geopandas
         import shapely
 
-        parts = [self.degrees[self.pieces == piece] for piece in np.unique(self.pieces)]
+        parts = pieces_of(self.degrees, self.pieces)
         shapes = [shapely.LineString(part) if len(part) > 1 else shapely.Point(part[0]) for part in parts]
-        lengths = [float(travelled(part)[-1]) for part in parts]
-        return geopandas.GeoDataFrame({"length": lengths}, geometry=shapes, crs=4326)
+        return geopandas.GeoDataFrame({"length": [*map(ground_length, parts)]}, geometry=shapes, crs=4326)
 
     def discs(self) -> geopandas.GeoDataFrame:
         """Return the zones as polygons, with their ids and radii, for maps.

@@ -6,21 +6,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.columns import is_coordinate, words
-from geoveil.geo.geometries import Floats, Index
+from geoveil.geo.geometries import Floats, Index, ground_length
 from geoveil.geo.recognition import SAMPLE, recognise
 from geoveil.geo.seconds import read_times
-
-if TYPE_CHECKING:
-    import pyproj
 
 __all__ = [
     *("ATTRIBUTES", "Times", "Track", "TrackFormat", "as_number", "check_measured", "derived_words", "iso_times"),
@@ -273,15 +269,6 @@ def derived_words(name: str) -> set[str]:
     return {*_DERIVED.intersection(words(name))}
 
 
-@cache
-def _ellipsoid() -> pyproj.Geod:
-    import pyproj
-
-    return pyproj.Geod(ellps="WGS84")
-
-
 def length(piece: Track) -> float:
     """Return the length of a piece on the ground, in metres."""
-    if len(piece) < 2:
-        return 0.0
-    return float(_ellipsoid().line_length(*piece.places.T))
+    return ground_length(piece.places)
