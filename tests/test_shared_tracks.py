@@ -126,6 +126,17 @@ def test_removed_values_do_not_decide_how_others_are_read(case: str, ending: str
     assert told[0] == told[1]
 
 
+@pytest.mark.parametrize("kind", ["csv", "points-geojson", "parquet"])
+def test_rows_in_another_order_are_the_same_track(kind: str, tmp_path: Path) -> None:
+    """Points of a table are put in the order of their times, as databases have an order of their own."""
+    told = []
+    for name, mixed in (("plain", False), ("mixed", True)):
+        world = [(each, sorted(ride, key=lambda fix: fix.seconds % 7) if mixed else ride) for each, ride in commute()]
+        told.append(released(kind, world, tmp_path / name))
+    assert told[0] == told[1]
+    assert len(told[0]) == 3
+
+
 # Planted bugs --------------------------------------------------------------------------------------------------------
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -224,8 +224,13 @@ def test_home_is_offered_for_recordings_of_one_person(run: Any, tmp_path: Path) 
     (tmp_path / "ride.kml").write_text(f"{begun}<Placemark><gx:Track>{times}{places}</gx:Track></Placemark></kml>")
     for name in ("ride.gpx", "untimed.gpx", "ride.kml"):
         [use] = [use for use in _checked(run, name)["purposes"] if use["purpose"] == "home"]
+        told = run("check", name, "--for", "home", "--yes")
+        assert "how near attacks come" in told.out
+        assert "comes within" in " ".join(told.out.split())
+        assert not (tmp_path / "centres.json").exists() or name != "ride.gpx"
         ran = run(*shlex.split(use["command"])[1:], "--overwrite")
         assert ran.code == 0, ran.err
+    assert "--for home tells how near" in run("check", "ride.gpx", "--yes").out
     _tracks(3, 60).rename(columns={"rider": "vessel"}).to_csv(tmp_path / "ships.csv", index=False)
     mixed = _tracks(1, 60).drop(columns="rider").sample(frac=1, random_state=1)
     mixed.to_csv(tmp_path / "records.csv", index=False)

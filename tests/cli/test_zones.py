@@ -315,7 +315,9 @@ def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
 def test_a_dry_run_says_what_helps(ridden: Any, tmp_path: Path) -> None:
     """How near somebody comes with the owner's tracks, in a sentence; a remedy that it names is accepted."""
     said = " ".join(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run").out.split())
-    assert re.search(r"An attacker with the \d+ ends of your tracks at the disc and the roads that they show comes", said)
+    assert re.search(
+        r"An attacker with the \d+ ends of your tracks at the disc and the roads that they show comes", said
+    )
     assert "measured, and not promised" in said
     if "What helps: --shorten" in said:
         option = shlex.split(said.partition("What helps: --shorten ")[2].partition(" (")[0])

@@ -159,6 +159,19 @@ def test_rows_are_numbered_anew(tmp_path: Path) -> None:
     assert value.columns.tolist() == ["lat", "lon", "time"]
 
 
+def test_rows_in_another_order_are_the_same_track(tmp_path: Path) -> None:
+    """Rows of a database, in an order of their own, are put in that of their times; a track may run backwards."""
+    frame = ride()
+    whole = hidden(frame, tmp_path)
+    mixed = hidden(frame.sample(frac=1, random_state=3), tmp_path)
+    pd.testing.assert_frame_equal(mixed.value, whole.value)
+    assert mixed.pieces.tolist() == whole.pieces.tolist()
+    backwards = hidden(frame[::-1], tmp_path)
+    assert backwards.value["time"].tolist() == whole.value["time"].tolist()[::-1]
+    assert backwards.length == pytest.approx(whole.length)
+    assert mixed.length == whole.length
+
+
 def test_persons_have_pieces_of_their_own(tmp_path: Path) -> None:
     """Tracks of several people are cut by one disc, and never joined."""
     both = pd.concat([ride().assign(who="ann"), ride().assign(who="bob")], ignore_index=True)

@@ -18,6 +18,7 @@ from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, possible
 from geoveil.cli.questions import DATA, settings_of
+from geoveil.errors import GeoveilError
 from geoveil.requests.budgets import Budget
 from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions
 from geoveil.settings import LEVELS, PURPOSES
@@ -248,10 +249,15 @@ class ShownCheck:
         hiding = Hiding.of(**{name.removeprefix("--"): value})  # type: ignore[arg-type]
         place = "{:.5f},{:.5f}".format(*rows.start)
         request = ZonesRequest((self.file.path,), (place,), Path("centres.json"), hiding, Rules(), "home")
-        with terminal.progress("Attacking the tracks that would be left") as bar:
-            files = request.read()
-            attacked = request.attacked(files, request.rehearsed(), progress=bar)
-        show_attacks(attacked)
+        try:
+            with terminal.progress("Attacking the tracks that would be left") as bar:
+                files = request.read()
+                attacked = request.attacked(files, request.rehearsed(), progress=bar)
+        except GeoveilError as problem:
+            # The file of centres may know the place otherwise, as the command would say.
+            terminal.note(problem.worded(OPTIONS))
+        else:
+            show_attacks(attacked)
 
     def _remarks(self) -> list[str]:
         """Return what the reader should know about the commands."""

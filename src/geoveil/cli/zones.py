@@ -207,7 +207,9 @@ def _show_proposed(proposed: Sequence[ProposedPlace], *, as_json: bool) -> None:
         terminal.json({"for_you_only": {"proposed": places}})
         return
     if not proposed:
-        terminal.say("Fewer than three tracks begin or end near each other: name the places to hide with --at LAT,LON.")
+        terminal.say(
+            "Fewer than three tracks begin or end near each other: name the places to hide with --at LAT,LON."
+        )
         return
     rows = [[_at(each), *map(str, _counts(each).values())] for each in proposed[:_PROPOSED]]
     terminal.say(terminal.bold("For you only: where your tracks begin and end"))
@@ -220,7 +222,9 @@ def _confirmed(proposed: Sequence[ProposedPlace]) -> tuple[str, ...]:
     found = []
     for each in proposed[:_PROPOSED]:
         ends, nights = _counts(each).values()
-        told = f"{counted(ends, 'time')}, {nights} of them at night, your tracks begin or end near {_at(each)}. Hide it?"
+        told = (
+            f"{counted(ends, 'time')}, {nights} of them at night, your tracks begin or end near {_at(each)}. Hide it?"
+        )
         if click.confirm(told, default=False, err=True):
             found.append(_at(each))
     while given := click.prompt("Another place to hide, as LAT,LON", default="", show_default=False, err=True):

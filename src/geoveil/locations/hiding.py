@@ -32,6 +32,7 @@ from geoveil.zones import (
     cut,
     kept_points,
     piece_numbers,
+    time_order,
 )
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def hidden_places(
     reasons, form = _columns(data, keep), data.form
     seconds, tracks = _seconds(data), _track_numbers(data, structure)
     thinned = _thinned(data, step)
+    thinned = thinned[time_order(None if seconds is None else seconds[thinned], tracks[thinned])]
     times = None if seconds is None else seconds[thinned]
     found = cut(
         zones, degrees[thinned], times, tracks[thinned], gap=rules.gap, trim=rules.trim, together=rules.together

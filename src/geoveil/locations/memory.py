@@ -110,10 +110,11 @@ class MemoryRows(Rows):
         codes = None if data.persons is None else data.persons.codes
         facts = PointFacts(codes, data.form.rows, data.microseconds if timed else None)
         thin, stated = settings.thin, protect_of(protected_metric(protect))
-        by_row = isinstance(settings.person, str) and settings.person == ROW and ROW not in form.names
         every = None if thin is None else str(thin)
         read = data.read_times if timed else None
-        return PublicRows(facts, form.plane, codes is not None, ends, stated, every, by_row=by_row, read=read)
+        return PublicRows(
+            facts, form.plane, codes is not None, ends, stated, every, by_row=settings.by == ROW, read=read
+        )
 
     def points(self, method: str, asked: Asked) -> Release:
         if asked.output is not None and not isinstance(self._settings.person, str | None):
@@ -193,7 +194,7 @@ class MemoryRows(Rows):
 
     def tracks(self) -> Intake:
         settings, times = self._settings, self.form.times
-        if settings.by == ROW and ROW not in self.form.names:
+        if settings.by == ROW:
             why = "Leave it out: the points of a track belong together, and numbers of rows tell which are gone."
             raise InvalidParameter("person", ROW, "a column of persons", why)
         if settings.times is None and len(times) > 1:

@@ -10,7 +10,17 @@ from geoveil.zones.certificate import (
     zones_problems,
     zones_stated,
 )
-from geoveil.zones.cutting import GAP, Cut, cut, distances, kept_points, piece_numbers, shortened, travelled
+from geoveil.zones.cutting import (
+    GAP,
+    Cut,
+    cut,
+    distances,
+    kept_points,
+    piece_numbers,
+    shortened,
+    time_order,
+    travelled,
+)
 from geoveil.zones.places import (
     HiddenPlace,
     PlacesLike,
@@ -51,6 +61,7 @@ __all__ = [
     "places_of_tracks",
     "propose_places",
     "shortened",
+    "time_order",
     "travelled",
     "words_of",
     "zones_certificate",

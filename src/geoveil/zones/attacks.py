@@ -300,7 +300,7 @@ class Attempt:
         return Message(
             "An attacker with the {ends} of your tracks at the disc and {map} comes within {near} of the place; the "
             "centre of the disc is {centre} from it. "
-            + (f"What helps: {helps}. " if best else "No way to shorten them that was tried keeps them much farther away. ")
+            + (f"What helps: {helps}. " if best else "None of the ways to shorten tracks that were tried helps much. ")
             + "A larger {hide} gives a larger disc to a new place. This is measured, and not promised.",
             ends=counted(self.ends, "end"),
             map="a map of roads" if roads else "the roads that they show",

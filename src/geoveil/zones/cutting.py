@@ -21,7 +21,10 @@ from geoveil.noise import settled
 from geoveil.noise.reals import Floats
 from geoveil.zones.zone import Zone
 
-__all__ = ["GAP", "Cut", "cut", "distances", "kept_points", "piece_numbers", "pieces_of", "shortened", "travelled"]
+__all__ = [
+    *("GAP", "Cut", "cut", "distances", "kept_points", "piece_numbers", "pieces_of", "shortened", "time_order"),
+    "travelled",
+]
 
 #: Seconds between two published points after which a new piece begins.
 GAP = 600.0
@@ -179,6 +182,26 @@ def piece_numbers(
     # Numbered in the order in which pieces begin.
     _, first, which = np.unique(found, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[which], dtype=np.int64)
+
+
+def time_order(seconds: Floats | None, tracks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return published points in the order of their times, if tracks run neither forwards nor backwards.
+
+    Points whose times are not all known stay as they are.
+
+    Examples
+    --------
+    >>> from geoveil.zones.cutting import time_order
+    >>> time_order(np.array([0.0, 20.0, 10.0]), np.zeros(3, dtype=int)).tolist()
+    [0, 2, 1]
+    """
+    as_they_are = np.arange(len(tracks))
+    if seconds is None or np.isnan(seconds).any():
+        return as_they_are
+    order = np.argsort(tracks, kind="stable")
+    steps = np.diff(seconds[order])[np.diff(tracks[order]) == 0]
+    forwards_or_backwards = (steps >= 0).all() or (steps <= 0).all()
+    return as_they_are if forwards_or_backwards else np.argsort(seconds, kind="stable")
 
 
 def pieces_of(degrees: Floats, pieces: NDArray[np.int64]) -> list[Floats]:

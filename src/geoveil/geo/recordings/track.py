@@ -187,9 +187,20 @@ def with_times(
         when = _moments(values[time], time)
     names = dict.fromkeys([*([] if time is None else [time]), *keep])
     return time, [
-        replace(track, times=part, attributes={name: track.attributes[name] for name in names})
+        _in_order(replace(track, times=part, attributes={name: track.attributes[name] for name in names}))
         for track, part in zip(tracks, np.split(when, ends[:-1]), strict=True)
     ]
+
+
+def _in_order(track: Track) -> Track:
+    """Return a track in the order of its times, unless it runs backwards or some are not known.
+
+    Databases and spatial indexes have rows in orders of their own.
+    """
+    steps = np.diff(track.times.astype(np.int64))
+    if np.isnat(track.times).any() or (steps >= 0).all() or (steps <= 0).all():
+        return track
+    return track.chosen(np.argsort(track.times, kind="stable"))
 
 
 def _moments(values: Sequence[object], name: str) -> Times:
