@@ -13,14 +13,16 @@ import pytest
 import geoveil as gv
 from geoveil.errors import InvalidInput
 from tests import test_doors
-from tests.test_doors import CASES, INDEX, OWN, PAIR_CASES, ask, differing
+from tests.test_doors import CASES, CROWD, INDEX, OWN, PAIR_CASES, ask, differing
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
 #: Every case of a question whose noise is drawn once, and some cases of the others.
 SOME = ("persons together", "days together", "thinned together", "dropped", "ledger, together")
 ROWS = ("rows", "rows together", "rows dropped")
-ASKED = [*(("heatmap", case) for case in CASES if case not in ROWS)] + [
+#: The case that Spark alone refuses: units of time are added up by workers, who know no accounts.
+SKIPPING = "days, from accounts of everything"
+ASKED = [*(("heatmap", case) for case in CASES if case not in (*ROWS, SKIPPING))] + [
     (question, case)
     for question, cases in {
         "heatmap in slices": (*SOME, "days of all", "clamped", "missing places", "no such column of times"),
@@ -157,7 +159,7 @@ def test_rows_of_a_frame_are_persons_once_they_have_numbers(
             "clamped",
             "thinned",
         ),
-        *("hidden", "columns of another system", "points, both", "points with a column"),
+        *("hidden", "columns of another system", "points with a column"),
     ],
 )
 def test_points_are_written_like_those_of_files(case: str, tmp_path: Path) -> None:
@@ -191,6 +193,18 @@ def test_rows_with_two_places_answer_like_files(question: str, case: str, tmp_pa
     """Rows with an origin and a destination: each place has its own time."""
     found = {door: sorted_persons(ask(question, PAIR_CASES[case], door, tmp_path / door)) for door in ("csv", "spark")}
     assert differing(found["csv"], found["spark"]) <= INDEX, found["spark"]
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize(
+    ("question", "case", "argument"), [("heatmap", SKIPPING, "short"), ("points, both", "persons", "method")]
+)
+def test_what_spark_alone_refuses(question: str, case: str, argument: str, tmp_path: Path) -> None:
+    """What a file is asked and a DataFrame is not is refused before anything is charged, by its argument."""
+    how = {**CASES[case], **({"to": tmp_path / "out.parquet"} if question not in CROWD else {})}
+    told = ask(question, how, "spark", tmp_path / "spark")
+    assert (told["refused"], told["argument"]) == (InvalidInput, argument)
+    assert not any(told.get("charged", {}).values())
 
 
 @pytest.mark.usefixtures("_door")
