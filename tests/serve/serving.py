@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -17,6 +17,9 @@ from geoveil.serve.config import Config, read_config
 from geoveil.serve.server import _listen, server_of
 from geoveil.serve.service import Service
 from geoveil.serve.tokens import digest_of, new_secret
+
+if TYPE_CHECKING:
+    from tests.serve.bodies import ClientBody
 
 __all__ = ["FINE", "TRUE", "Running", "config_in", "now", "running"]
 
@@ -37,7 +40,6 @@ name = "ann"
 rho = 5e-6
 protect = "1 day"
 area = "San Francisco"
-friends = ["bob"]
 [[person.device]]
 name = "phone"
 unique_id = "867001"
@@ -51,11 +53,12 @@ rho = 5e-4
 protect = "1 day"
 area = "San Francisco"
 tid = "BO"
+friends = ["ann"]
 [[person.device]]
 name = "phone"
 [[person.device]]
-name = "old"
-tst_epoch = 2001
+name = "watch"
+key = "a passphrase"
 """
 
 
@@ -100,6 +103,30 @@ class Running:
         reply = self.ask("POST", "/v1/ping", holder, json=body)
         assert reply.status_code == 200, reply.text
         return reply.json()
+
+    def fresh(self, person: str) -> int:
+        """A time in seconds at which a ping of a person is answered, whatever they have sent before."""
+        return self.pings_of(person)[-1][0] // 10**6 + 120
+
+    def send(self, body: ClientBody) -> httpx.Response:
+        """A request as a client sends it, with the token where that client has it."""
+        token, path, content = self.tokens[body.holder], body.path, body.content
+        headers = {**body.headers}
+        if body.by == "bearer":
+            headers["Authorization"] = f"Bearer {token}"
+        elif body.by == "basic":
+            headers |= self.basic(body.holder)
+        elif body.by == "path":
+            path = f"{path}/{token}"
+        elif body.by == "query":
+            path = f"{path}?api_key={token}"
+        elif b"{token}" in content:
+            content = content.replace(b"{token}", token.encode())
+        elif body.method == "GET":
+            path = f"{path}&id={token}"
+        else:
+            content += f"&id={token}".encode()
+        return self.client.request(body.method, self.url + path, headers=headers, content=content)
 
     def pings_of(self, person: str) -> list[tuple[int, str]]:
         """The times and the answers of a person's pings, as they are stored."""

@@ -11,11 +11,11 @@ from tests.serve.serving import Running, now
 
 def test_ping_gets_released_place(service: Running) -> None:
     """A ping is answered with a place, its radius and what is left of the budget, as OpenAPI says."""
-    at = now() - 3600
+    at = service.fresh("ann")
     found = service.ping("ann/phone", at)
     schema = openapi()["paths"]["/v1/ping"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema.validate(found, schema)
-    assert found["new"]
+    assert "place" in found
     assert found["age"] == 0
     assert found["unit"] == "1 day"
     assert 0 < found["left"] < 5e-6
@@ -25,7 +25,7 @@ def test_ping_gets_released_place(service: Running) -> None:
 @pytest.mark.parametrize(("later", "reason"), [(0, "late"), (-50, "late"), (30, "soon")])
 def test_unused_pings_have_reasons(service: Running, later: int, reason: str) -> None:
     """A repeated, an older, and a ping that comes too soon are answered with the present place."""
-    at = now() - 2000
+    at = service.fresh("bob")
     before = service.ping("bob/phone", at)
     count = len(service.pings_of("bob"))
     after = service.ping("bob/phone", at + later, place=(37.7, -122.5))
@@ -44,7 +44,7 @@ def test_wrong_clocks_are_not_used(service: Running, away: int) -> None:
 
 def test_lists_are_answered_in_their_order(service: Running) -> None:
     """A list has an answer for each of its pings, whatever is wrong with the others."""
-    at = now() - 1000
+    at = service.fresh("bob")
     given = [
         {"time": at, "lat": 37.7, "lon": -122.4},
         {"time": at},
@@ -90,7 +90,7 @@ def test_wrong_tokens_are_refused(service: Running) -> None:
     assert service.ask("POST", "/v1/ping", "owner", json=body).status_code == 401
     guesses = [service.ask("POST", "/v1/ping", json=body).status_code for _ in range(10)]
     assert guesses[-1] == 503
-    assert service.ping("ann/phone", now() - 500)
+    assert service.ping("ann/phone", service.fresh("ann"))
 
 
 def test_large_bodies_are_refused(service: Running) -> None:

@@ -26,7 +26,9 @@ def _time(text: str | None, received: int) -> int | None:
     found = number(text)
     if found is None:
         return microseconds(text) if "T" in text else None
-    return None if found <= 0 or found >= 2**53 else int(found * 1000) * 1000 if found >= 2**31 else int(found * 10**6)
+    if not 0 < found < 2**53:
+        return None
+    return int(found * 1000) if found >= 2**31 else int(found * 10**6)
 
 
 def read_client(body: bytes) -> tuple[PingReading, str]:
