@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Columns",
     "CoordinateColumns",
+    "Count",
     "CrsLike",
     "Epsilon",
     "Function",
@@ -30,6 +31,7 @@ __all__ = [
     "Method",
     "MetricLike",
     "Missing",
+    "Order",
     "Outside",
     "Path",
     "PlaceLike",
@@ -112,6 +114,9 @@ CrsLike: TypeAlias = Union["pyproj.CRS", "str", "int", "dict[str, Any]", None]
 
 #: The algorithm: the one with the least noise, or one for CGP and GP at once.
 Method: TypeAlias = Literal["best", "both"]
+#: Whether the order, or the number, of a person's points is public.
+Order: TypeAlias = Literal["public", "hidden"]
+Count: TypeAlias = Literal["public", "hidden"]
 Outside: TypeAlias = Literal["refuse", "clamp", "drop"]
 Missing: TypeAlias = Literal["refuse", "drop"]
 #: Whether persons get pseudonyms, or the key file that keeps them.

@@ -179,3 +179,20 @@ def test_messages_about_units_name_options(run: Any) -> None:
         assert (refused.code, "--person" in refused.err, "time" in refused.err) == (2, True, True)
     points = run("points", "trips.csv", "-o", "out.csv", *LOCAL, "--rho", "1e-3", "--protect", "user")
     assert "Leave --protect out to hide all points of a person together; --person names the persons." in points.err
+
+
+def test_orders_and_numbers_are_hidden(run: Any, tmp_path: Path) -> None:
+    """Points without an order have no times, and answers without a number of points state none."""
+    asked = [*LOCAL, "--person", "user", "--rho", "1e-4", "--yes"]
+    run("points", "trips.csv", "-o", "places.csv", "--order", "hidden", *asked)
+    released = pd.read_csv(tmp_path / "places.csv")
+    assert "time" not in released
+    places = geopandas.GeoSeries.from_xy(released.longitude, released.latitude, crs=4326).to_crs(BAY.crs)
+    assert all(own.is_monotonic_increasing for _, own in places.y.groupby(released.user))
+    told = json.loads(run("summary", "trips.csv", "-o", "summary", "--count", "hidden", *asked, "--json").out)
+    assert [account["n"] for account in told["certificates"]] == [None] * 3
+    assert run("hull", "trips.csv", "-o", "hulls.gpkg", "--count", "hidden", *asked).code == 0
+    assert run("verify", "hulls.gpkg").code == run("verify", "places.csv").code == 0
+    smoothed = run("points", "trips.csv", "-o", "smooth.csv", "--order", "hidden", "--smooth", "walking", *asked)
+    assert "Choose --order public, or no smoothing." in smoothed.err
+    assert run("points", "trips.csv", "-o", "smooth.csv", "--order", "public", "--smooth", "walking", *asked).code == 0

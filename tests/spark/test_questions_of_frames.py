@@ -139,3 +139,18 @@ def test_pseudonyms_decide_the_order_of_rows(spark: Any, tmp_path: Path, monkeyp
         found = [pd.read_parquet(part)["user"] for part in sorted((tmp_path / name).glob("*.parquet"))]
         assert all(users.is_monotonic_increasing for users in found), name
         assert pd.concat(found).nunique() == 40
+
+
+def test_numbers_of_points_are_hidden(spark: Any, tmp_path: Path) -> None:
+    """Answers about persons state no number of points where it is hidden; without an order, points are refused."""
+    frame = spark.createDataFrame(trips(300, 4)).repartition(3)
+    locations = gv.Locations(frame, person="user", area=AREA)
+    release = locations.center(rho=RHO, count="hidden", to=tmp_path / "centers")
+    certificate = release.certificate()
+    assert release.n is certificate["n"] is certificate["rows_removed"] is None
+    assert "number and the order of a person's points are secret" in certificate["words"]
+    assert gv.verify(tmp_path / "centers")
+    with pytest.raises(InvalidParameter, match=r"^order = 'hidden'.*toPandas"):
+        locations.points(rho=RHO, order="hidden", to=tmp_path / "points")
+    with pytest.raises(InvalidParameter, match=r"^count = 'hidden'.*Leave it out"):
+        locations.mean(rho=RHO, count="hidden", together=True)

@@ -98,7 +98,7 @@ class Bill:
             **self.query.parameters(),
             guarantee.symbol: exact.written(guarantee.budget),
             "metric": guarantee.metric.name,
-            "points": self.asked.n,
+            "points": None if self.query.hides_count else self.asked.n,
             "area": None if area is None else area.certificate(),
             "experiment": self.experiment,
             **self.asked.recorded(),

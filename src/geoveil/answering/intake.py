@@ -138,6 +138,10 @@ class Intake:
         told = {"outside": self.form.outside, "where": self.form.condition, "rows": _digest(rows) if rows else ""}
         return {**told, "times": _digest(self.microseconds.tobytes())} if timed else told
 
+    def without_order(self) -> Intake:
+        """Return the data for points whose order is not released."""
+        return replace(self, form=self.form.without_order())
+
     def without(self, skipped: NDArray[np.bool_]) -> Intake:
         """Return the data without some persons of a crowd."""
         assert self.crowd is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from geoveil._types import Missing, Outside
+from geoveil._types import Missing, Order, Outside
 from geoveil._types import Path as PathLike
 from geoveil.answering.counted_rows import no_locations
 from geoveil.answering.intake import in_the_plane
@@ -118,6 +118,7 @@ def load(path: PathLike) -> Release:
         guarantee, file, by, method = stated.guarantee, account["file"], account["person"], account["method"]
         sha256, reading, rounding = file["sha256"], dict(file["reading"]), float(account["rounding"])
         kind, release_id = file.get("kind", "points"), account["id"]
+        ordered: Order = "public" if "their order" in account["public"] else "hidden"
         entry = None if account["entry"] is None else Entry(**account["entry"])
         if not {*reading} <= READING or not isinstance(by, str | None):
             raise ValueError(reading, by)
@@ -147,11 +148,11 @@ def load(path: PathLike) -> Release:
     codes, persons = (np.zeros(len(rows), int), None) if by is None else pd.factorize(frame[by].to_numpy()[rows])
     working = in_the_plane(guarantee, area)
     sizes = _unit_sizes(guarantee.metric, stated.times, frame, rows, codes, path)
-    order = np.argsort(codes, kind="stable")
+    by_person = np.argsort(codes, kind="stable")
     queries = Persons.by_size(
         np.bincount(codes),
-        lambda n, units: Points(n, 2, working, method, rounding=rounding, units=units),
-        None if sizes is None else sizes[order],
+        lambda n, units: Points(n, 2, working, method, rounding=rounding, units=units, order=ordered),
+        None if sizes is None else sizes[by_person],
     )
     return LoadedRelease(
         frame,

@@ -64,7 +64,9 @@ def noise_problems(path: Path, account: Certificate) -> tuple[list[str], bool]:
         known = account["persons"] == 1 and not account["processed"] and not guarantee.metric.of_unit
         if account["query"] in SUMMARIES and known:
             made = SUMMARIES[account["query"]]
-            needed = made(account["n"], 2, working, account["method"], rounding=account["rounding"]).mechanism
+            n, rounding = account["n"], account["rounding"]
+            asked = made(n or 0, 2, working, account["method"], rounding=rounding, hides_count=n is None)
+            needed = asked.mechanism
             return [*problems, *_scales(account, type(needed).__name__, needed.scale, needed.scale)], True
     except (GeoveilError, KeyError, TypeError, ValueError, AttributeError) as problem:
         return [" ".join(str(problem).split())[:300] or type(problem).__name__], False

@@ -12,7 +12,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -29,6 +29,7 @@ from geoveil.answering.requests import Question
 from geoveil.answering.shaping import Shaped, SplitColumns, shape_answer, shape_answers
 from geoveil.budget import unknown_price
 from geoveil.certificates import SigningKey
+from geoveil.facts import NONE, Removed
 from geoveil.geo import Area
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
@@ -37,7 +38,7 @@ from geoveil.release import Release
 from geoveil.release.as_file import write_release
 from geoveil.release.kinds import kind_of
 
-__all__ = ["Inquiry", "OutputFile", "answer", "ask", "inquiry_about", "noise_ratio", "priced"]
+__all__ = ["Inquiry", "OutputFile", "answer", "ask", "inquiry_about", "noise_ratio", "priced", "without_counts"]
 
 #: The type of the answer that an inquiry draws.
 D = TypeVar("D")
@@ -242,7 +243,9 @@ class InMemory(Inquiry[A, Release]):
         return self.data.area
 
     def recorded(self) -> dict[str, object]:
-        return {**self.data.recorded(timed=self.guarantee.metric.stretch is not None)}
+        told = self.data.recorded(timed=self.guarantee.metric.stretch is not None)
+        # The digest of persons' rows depends on how many there are.
+        return {name: fact for name, fact in told.items() if name != "rows" or not self.first.hides_count}
 
     def price(self, account: Metric | None) -> Guarantee:
         return priced(self.first.name, self.guarantee, account, self._ratio, crowd=self.data.crowd is not None)
@@ -283,17 +286,22 @@ class InMemory(Inquiry[A, Release]):
         people: People | None = None,
     ) -> Release:
         form = self.data.form
+        counts: dict[str, Any] = {
+            "answers": answers,
+            "n": len(form.coords) if people is None else len(people.rows),
+            "removed": form.selection.removed.described(form.condition, shaped.removed, self._left_out(receipt)),
+        }
+        if self.first.hides_count:
+            counts |= without_counts(answers, counts["removed"])
         return Release(
             shaped.value,
-            answers=answers,
+            **counts,
             guarantee=self.guarantee,
-            n=len(form.coords) if people is None else len(people.rows),
             coords=shaped.coords,
             point_scales=shaped.scales,
             pairs=form.pairs,
             person=None if people is None else people.released,
             pseudonyms=people is not None and people.pseudonyms is not None,
-            removed=form.selection.removed.described(form.condition, shaped.removed, self._left_out(receipt)),
             unchanged=shaped.unchanged,
             inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
             entry=receipt.entry,
@@ -301,6 +309,18 @@ class InMemory(Inquiry[A, Release]):
             id=receipt.id,
             **self.data.described(self.guarantee.metric),
         )
+
+
+def without_counts(answers: tuple[Answer, ...], removed: Removed) -> dict[str, Any]:
+    """Return the fields of a release that would tell numbers of points, without these."""
+    # All answers get one query: which of them shared one would tell whose numbers are equal.
+    query = answers[0].query.kept
+    alone = replace(answers[0], query=query, mechanisms=query.mechanisms)
+    own = [alone] * len(answers)
+    if alone.value is not None:
+        own = [replace(answer, query=query, mechanisms=query.mechanisms) for answer in answers]
+    unnumbered = NONE.described(removed.where, removed.columns, removed.persons)
+    return {"answers": tuple(own), "n": None, "removed": unnumbered}
 
 
 class OnePerson(InMemory[Answer]):
@@ -322,6 +342,8 @@ class OnePerson(InMemory[Answer]):
         return Persons([self._only], np.zeros(1, dtype=np.int64))
 
     def _ratio(self, target: Metric) -> float | None:
+        if self._only.hides_count:
+            return None
         shares = self._only.budget_shares()
         if shares is not None and self._adds_up(target):
             return self._share_ratio(shares, target)
@@ -366,6 +388,8 @@ class ManyPersons(InMemory[Answers]):
         return self._persons
 
     def _ratio(self, target: Metric) -> float | None:
+        if self.first.hides_count:
+            return None
         shares, rows = self._persons.budget_shares(), self.people.rows
         if shares is not None and self._adds_up(target):
             in_order = np.empty(len(shares))

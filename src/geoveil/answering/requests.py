@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from geoveil import checks
-from geoveil._types import Epsilon, Function, Length, MetricLike, PlaceLike, Rho, ShapeLike
+from geoveil._types import Count, Epsilon, Function, Length, MetricLike, Order, PlaceLike, Rho, ShapeLike
 from geoveil.answering.intake import Intake
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 from geoveil.mechanisms import Lipschitz
 from geoveil.noise import Reals, as_reals
 from geoveil.privacy import Guarantee, as_metric, dist_inf
@@ -62,14 +62,14 @@ class Question:
         return self.query(n, dimension, guarantee, self.method, **more)
 
 
-def points(data: Intake, method: str) -> Question:
+def points(data: Intake, method: str, order: Order = "public") -> Question:
     """Ask for every point."""
-    return Question(Points, method)
+    return Question(Points, method, {"order": "hidden"} if _is_hidden("order", order) else {})
 
 
-def summary(data: Intake, name: str, method: str) -> Question:
+def summary(data: Intake, name: str, method: str, count: Count = "public") -> Question:
     """Ask for a summary, such as the mean or the diameter."""
-    return Question(SUMMARIES[name], method)
+    return Question(SUMMARIES[name], method, _hiding(data, count))
 
 
 def nearest(data: Intake, p: PlaceLike, k: int, locations: float | None) -> Question:
@@ -84,22 +84,41 @@ def first_within(data: Intake, p: PlaceLike, radius: Length) -> Question:
     )
 
 
-def hull(data: Intake, k: int | Literal["optimal"], extent: Length) -> Question:
+def hull(data: Intake, k: int | Literal["optimal"], extent: Length, count: Count = "public") -> Question:
     """Ask for the convex hull, by its support function."""
-    return Question(best_hull, "best", {"k": k, "extent": checks.length("extent", extent)})
+    return Question(best_hull, "best", {"k": k, "extent": checks.length("extent", extent), **_hiding(data, count)})
 
 
-def distance(data: Intake, p: ShapeLike, fn_error: float | None, method: str) -> Question:
+def distance(data: Intake, p: ShapeLike, fn_error: float | None, method: str, count: Count = "public") -> Question:
     """Ask for the distance to a public place, line or area."""
-    geometry = data.form.public_geometry(p)
+    geometry, hiding = data.form.public_geometry(p), _hiding(data, count)
     if geometry is None:
         place = checks.place("p", data.form.public_place("p", p), data.dimension)
         measure = functools.partial(away, p=place, public=True)
-        return Question(Distance, method, {"measure": measure, "fn_error": fn_error or 0.0})
+        return Question(Distance, method, {"measure": measure, "fn_error": fn_error or 0.0, **hiding})
     if data.dimension != 2:
         raise InvalidParameter("p", p, "coordinates, unless x is in the plane", "Give d numbers.")
     measure = functools.partial(_to_geometry, geometry=geometry)
-    return Question(Distance, method, {"measure": measure, "fn_error": fn_error, "rounding": data.doubles_rounding})
+    return Question(
+        Distance, method, {"measure": measure, "fn_error": fn_error, "rounding": data.doubles_rounding, **hiding}
+    )
+
+
+def _hiding(data: Intake, count: Count) -> dict[str, bool]:
+    """Return the option of a query that hides the number of points, if that is asked for."""
+    if not _is_hidden("count", count):
+        return {}
+    if data.form.outside == "drop":
+        remedy = Message("Use {outside:clamp}, or leave {count} out.")
+        raise InvalidParameter("outside", "drop", "left out where the number of points is hidden", remedy)
+    return {"hides_count": True}
+
+
+def _is_hidden(argument: str, value: str) -> bool:
+    """Return whether the order or the number of points is hidden."""
+    if value not in ("public", "hidden"):
+        raise InvalidParameter(argument, value, "'public' or 'hidden'", "Leave it out: it is public.")
+    return value == "hidden"
 
 
 def _to_geometry(x: Reals, geometry: shapely.Geometry) -> Reals:

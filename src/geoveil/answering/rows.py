@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from geoveil._types import Columns, Labels, Progress
+from geoveil._types import Columns, Labels, Order, Progress
 from geoveil.answering.charging import Charger
 from geoveil.answering.concerns import Concern
 from geoveil.answering.crowd import CrowdQuestion
@@ -132,8 +132,8 @@ class Rows(ABC):
         """Return the public numbers from which errors follow, given what is protected together."""
 
     @abstractmethod
-    def points(self, method: str, asked: Asked) -> Release:
-        """Release every point."""
+    def points(self, method: str, order: Order, asked: Asked) -> Release:
+        """Release every point, in the order of the data or in none."""
 
     @abstractmethod
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:

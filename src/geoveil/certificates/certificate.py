@@ -79,12 +79,12 @@ class Certificate(TypedDict, total=False):
     unchanged: list[StatedColumn]
     query: str
     method: str
-    n: int
+    n: int | None
     persons: int
     pseudonyms: bool
     outside: Literal["refuse", "clamp", "drop"]
     where: str | None
-    rows_removed: dict[str, int]
+    rows_removed: dict[str, int] | None
     crs: str | None
     area: dict[str, Any] | None
     beyond_the_map: int

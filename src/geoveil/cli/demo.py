@@ -60,7 +60,7 @@ def demo(out: Path, overwrite: bool) -> None:
         "",
     )
     release, tracks, near, hull = _released(source, target, smooth, AREA, STATION)
-    describe(release, f"{target}: {counted(release.n, 'point')} of {len(release.person)} taxis")
+    describe(release, f"{target}: {counted(release.points_released, 'point')} of {len(release.person)} taxis")
     terminal.say("")
     describe(tracks, f"{smooth}: the same, smoothed")
     terminal.say("")

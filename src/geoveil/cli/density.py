@@ -76,4 +76,5 @@ def density(
         terminal.json({"counts": heat.value.tolist(), "certificate": heat.certificate()})
     else:
         rows, columns = heat.grid.shape
-        describe(heat, f"{heat.value.sum():,.0f} of {counted(heat.n, 'point')} in {rows:,} by {columns:,} cells", more)
+        head = f"{heat.value.sum():,.0f} of {counted(heat.points_released, 'point')} in {rows:,} by {columns:,} cells"
+        describe(heat, head, more)

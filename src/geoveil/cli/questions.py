@@ -106,7 +106,7 @@ class FileQuestion:
         target = target_of(given.pop("target"), given.pop("certificate", None), given.pop("sign"))
         budget, settings = budget_of(**{name: given.pop(name) for name in _BUDGET}), settings_of(given)
         form, yes = given.pop("format"), given.pop("yes", False)
-        if question == "points" and settings.times:
+        if question == "points" and settings.times and given["order"] == "public":
             # Times are public: a column of times that is named is released.
             given["keep"] = (*given["keep"], *as_tuple(settings.times))
         options = QuestionOptions(**given)
@@ -395,7 +395,7 @@ _yes = click.option("--yes", "-y", is_flag=True, help="Release without asking, e
     f"cat trips.csv | geoveil points - -o - --person user {_AREA} --rho 5e-5 | head -3",
 )
 @_yes
-@question("points", ("keep", "motion", "method", "pseudonyms"), _ANSWERED)
+@question("points", ("keep", "motion", "order", "method", "pseudonyms"), _ANSWERED)
 def points(asking: FileQuestion, yes: bool) -> None:
     """Release every point of a file, with noise.
 
@@ -409,7 +409,7 @@ def points(asking: FileQuestion, yes: bool) -> None:
         if done.output.json:
             terminal.json({"output": target.path, "certificate": release.certificate()})
         else:
-            head = f"{target.name}: {counted(release.n, 'point')} of {_whose(release.person)}"
+            head = f"{target.name}: {release.facts(every_error=False).counted} of {_whose(release.person)}"
             describe(release, head, [*target.lines[-1:], *done.output.lines])
 
     replace(asking, yes=yes).answer(show)
@@ -422,7 +422,7 @@ def points(asking: FileQuestion, yes: bool) -> None:
     f"geoveil hull trips.csv -o hulls.gpkg --person user {_AREA} --rho 1e-3 --report hulls.html",
 )
 @_yes
-@question("hull", ("keep", "together", "pseudonyms", "label"), _ANSWERED)
+@question("hull", ("keep", "together", "count", "pseudonyms", "label"), _ANSWERED)
 def hull(asking: FileQuestion, yes: bool) -> None:
     """Release the convex hull of a file's locations: a polygon.
 
@@ -487,7 +487,7 @@ def within(asking: FileQuestion, yes: bool) -> None:
     f"geoveil summary trips.csv -o summary --person user {_AREA} --rho 1e-4",
 )
 @_yes
-@question("summary", ("keep", "together", "pseudonyms", "label"), _ANSWERED, ("target", "sign"))
+@question("summary", ("keep", "together", "count", "pseudonyms", "label"), _ANSWERED, ("target", "sign"))
 def summary(asking: FileQuestion, yes: bool) -> None:
     """Release center, radius and bounds of a file's locations.
 

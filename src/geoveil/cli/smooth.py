@@ -66,7 +66,7 @@ def smooth(released: str, target: Target, motion: str | None, time: tuple[str, .
     else:
         describe(
             release,
-            f"{target.name}: {counted(release.n, 'point')}, smoothed",
+            f"{target.name}: {counted(release.points_released, 'point')}, smoothed",
             [*target.lines[-1:], *output.lines],
         )
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, fields
 from operator import add
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from geoveil.text.words import counted
+
 if TYPE_CHECKING:
-    from geoveil.privacy import Guarantee
+    from geoveil.privacy import Guarantee, SetDistance
 
 __all__ = [
     *("NONE", "SMOOTHED", "CrowdNoise", "ErrorBound", "Facts", "MechanismUse", "Processing", "Provenance", "Reason"),
@@ -248,8 +250,8 @@ class Provenance:
     ----------
     guarantee : CGP or GP
         The guarantee for each person, per metre on the ground.
-    n : int
-        The number of points in the input.
+    n : int, optional
+        The number of points in the input; None if it is hidden.
     crowd : int, optional
         The number of persons whom one answer is about, where it is about many together.
     outside : {"refuse", "clamp", "drop"}
@@ -272,7 +274,7 @@ class Provenance:
     """
 
     guarantee: Guarantee
-    n: int
+    n: int | None
     crowd: int | None = None
     outside: Literal["refuse", "clamp", "drop"] = "refuse"
     pseudonyms: bool = False
@@ -312,6 +314,9 @@ class Facts(Provenance):
         Whether it was charged to a ledger.
     noise : CrowdNoise, optional
         The noise and the blur of a release about a crowd, which has no error in metres.
+    sets : str, optional
+        The distance between sets of points under which the guarantee holds as well; None if the order of a person's
+        points is public.
 
     Examples
     --------
@@ -333,3 +338,9 @@ class Facts(Provenance):
     rounding: float
     charged: bool
     noise: CrowdNoise | None = None
+    sets: SetDistance | None = None
+
+    @property
+    def counted(self) -> str:
+        """The number of points in words; only what they are, if their number is hidden."""
+        return f"{self.items}s" if self.n is None else counted(self.n, self.items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from geoveil.facts import CrowdNoise, ErrorBound, Facts, MechanismUse, Removed
+from geoveil.facts import CrowdNoise, ErrorBound, Facts, MechanismUse
 from geoveil.text.messages import PYTHON, Message, Naming
 from geoveil.text.words import counted, hidden, metres
 
@@ -29,6 +29,14 @@ _PROTECTED = {
     "2": "all of a person's locations, by the root of the sum of their squared movements",
     "1": "each single location",
 }
+#: Distances between sets of points.
+_SETS = {
+    "bottleneck": "the bottleneck distance",
+    "matching": "the distance after the best matching of points",
+    "earth mover": "the earth mover's distance",
+    "Hausdorff": "the Hausdorff distance, between sets of any sizes",
+    "Wasserstein": "the Wasserstein distance of infinite order, between sets of any sizes",
+}
 _NAMED = {"inf": "all points", "2": "all points, by squares", "1": "each point"}
 
 
@@ -46,7 +54,7 @@ def heading(facts: Facts) -> str:
     persons = counted(facts.persons, "person") if facts.persons is not None else "one person"
     if facts.crowd is not None:
         persons = f"{counted(facts.crowd, 'person')} together"
-    return f"Release of {facts.query}: {counted(facts.n, facts.items)} of {persons}"
+    return f"Release of {facts.query}: {facts.counted} of {persons}"
 
 
 def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
@@ -67,7 +75,8 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         ("exact", _exact(facts)),
         ("persons", _PSEUDONYMS if facts.pseudonyms else ""),
         ("outside", _OUTSIDE.get(facts.outside, "")),
-        ("removed", _removed(facts.removed, naming)),
+        ("removed", _removed(facts, naming)),
+        ("hidden too", _hidden_too(facts)),
         ("unchanged", ", ".join(f"{column.name} ({column.reason})" for column in facts.unchanged)),
         ("warning", warning_line(facts)),
     ]
@@ -101,9 +110,7 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     if facts.span is not None:
         first, last = (moment(time).replace("T", " ") for time in facts.span)
         hides += f" The points of {protected(metric)} were counted from times between {first} and {last}."
-    sentences = ["The number of points, their order, their times and the persons they belong to are not hidden."]
-    if facts.noise is not None:
-        sentences = ["No point is released, and no person's label. The number of points and of persons is not hidden."]
+    sentences = [_not_hidden(facts)]
     if facts.unchanged:
         names = ", ".join(str(column.name) for column in facts.unchanged)
         sentences.append(f"Released unchanged, so that nothing in them is hidden: {names}.")
@@ -130,10 +137,10 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
             "hidden; moving points to the edge of the area instead, which is called clamping, hides it."
         )
     if facts.removed.where is not None:
-        filtered = counted(facts.removed.filtered, "row")
+        filtered = "" if facts.n is None else f" ({counted(facts.removed.filtered, 'row')})"
+        where = facts.removed.where
         sentences.append(
-            f"Rows that do not satisfy the filter ({facts.removed.where}) were removed ({filtered}); the filter is "
-            "public."
+            f"Rows that do not satisfy the filter ({where}) were removed{filtered}; the filter is public."
         )
     if facts.inexact:
         sentences.append(f"The noise is not exact: {facts.inexact}.")
@@ -150,6 +157,38 @@ def paragraphs(facts: Facts) -> tuple[str, str]:
     else:
         sentences.append("Each further release about the same person reveals more.")
     return hides, " ".join(sentences)
+
+
+def _not_hidden(facts: Facts) -> str:
+    """Return what the guarantee is not about, and the distance between sets of points that it is about as well."""
+    if facts.noise is not None:
+        counted = "No point is released, and no person's label. The number of points and of persons is not hidden."
+        return " ".join(filter(None, (counted, _about_sets(facts))))
+    if facts.sets is None:
+        return "The number of points, their order, their times and the persons they belong to are not hidden."
+    if facts.n is None:
+        return f"The persons that points belong to are not hidden. {_about_sets(facts)}"
+    return f"The number of points, their times and the persons they belong to are not hidden. {_about_sets(facts)}"
+
+
+def _about_sets(facts: Facts) -> str:
+    """Return what the guarantee hides besides locations, under a distance between sets of points."""
+    if facts.sets is None:
+        return ""
+    of = " of each person's points, added up over persons" if facts.guarantee.metric.persons else ""
+    what, is_secret = ("the number and the order", "are") if facts.n is None else ("the order", "is")
+    # Which rows remain may depend on what a place shares its row with, such as a time.
+    points = "a person's remaining points" if facts.removed.total else "a person's points"
+    return f"The guarantee also holds if {what} of {points} {is_secret} secret (under {_SETS[facts.sets]}{of})."
+
+
+def _hidden_too(facts: Facts) -> str:
+    """Return what an answer hides besides locations because that was asked for."""
+    if facts.n is None and facts.sets is not None:
+        return f"the number and the order of a person's points, under {_SETS[facts.sets]}"
+    if facts.sets is not None and facts.query == "points":
+        return f"the order of a person's points, under {_SETS[facts.sets]}"
+    return ""
 
 
 def protected(metric: Metric) -> str:
@@ -306,14 +345,14 @@ def _exact(facts: Facts) -> str:
     return f"{line}; points are rounded by at most {metres(rounding, digits=2)}" if rounding else line
 
 
-def _removed(removed: Removed, naming: Naming) -> str:
-    parts = []
+def _removed(facts: Facts, naming: Naming) -> str:
+    removed, parts = facts.removed, []
     if removed.columns:
         names = ", ".join(map(str, removed.columns))
         noun = "the column" if len(removed.columns) == 1 else "the columns"
         parts.append(Message("{noun} {names} ({keep} releases columns unchanged)", noun=noun, names=names))
     if removed.where is not None:
-        filtered = counted(removed.filtered, "row")
+        filtered = "rows" if facts.n is None else counted(removed.filtered, "row")
         parts.append(Message("{rows} that do not satisfy {filter}", rows=filtered, filter=removed.where))
     if removed.missing:
         parts.append(Message("{rows} without a location", rows=counted(removed.missing, "row")))

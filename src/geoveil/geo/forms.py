@@ -227,6 +227,10 @@ class Form(ABC):
         """Return the values of a column, one for each point."""
         raise KeyError(name)
 
+    def without_order(self) -> Self:
+        """Return the form of points whose order is not released: without what tells rows apart, besides persons."""
+        return self
+
     def labels(self, positions: Index) -> Index | pd.Index:
         """Return the names of points: their positions in the input, or a frame's index labels."""
         rows = self.selection.rows
@@ -328,6 +332,17 @@ class GeometryForm(Form):
     def points(self, coords: Floats, kept: Iterable[Hashable] = ()) -> shapely.Geometry:
         shown = self.out(coords)
         return self._kind(shown[0] if len(shown) == 1 and self._kind.__name__ == "Point" else shown)
+
+    def without_order(self) -> Self:
+        if self._kind.__name__ == "LineString":
+            raise ordered_rows()
+        return self
+
+
+def ordered_rows() -> InvalidParameter:
+    """Return the error about rows that keep their points in an order."""
+    remedy = "Give each point a row of its own, or leave it out."
+    return InvalidParameter("order", "hidden", "public for lines, tracks and rows of several points", remedy)
 
 
 def array_of(x: LocationsLike) -> Reals:

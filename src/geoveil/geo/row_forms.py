@@ -15,7 +15,7 @@ from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.facts import Reason, Unchanged
 from geoveil.geo.columns import ROW, choose, reasons_of
 from geoveil.geo.disclosure import check_kept, row_places, sampled, unchanged_columns
-from geoveil.geo.forms import Floats, Form, check_any, labels_of, warn_of_heights
+from geoveil.geo.forms import Floats, Form, check_any, labels_of, ordered_rows, warn_of_heights
 from geoveil.geo.geometries import Index, RowName, position
 from geoveil.geo.plain_values import copied, copied_index, may_hold_places, retyped
 from geoveil.geo.planes import Plane
@@ -56,6 +56,8 @@ class RowForm(Form):
 
     #: The column of persons, if it holds pseudonyms.
     _pseudonymised: str | None = None
+    #: Whether the order of rows is released.
+    _in_order = True
 
     def __init__(
         self,
@@ -93,6 +95,14 @@ class RowForm(Form):
     @property
     def rows(self) -> Index:
         return self._rows
+
+    def without_order(self) -> Self:
+        """Return the form without times and labels of rows, which would tell their order."""
+        if len(self._rows) != len(self._table) or len(self.pairs) > 1:
+            raise ordered_rows()
+        some = copy.copy(self)
+        some._table, some._in_order = self._table.without_labels(), False
+        return some
 
     def own_coords(self) -> Floats:
         places = self._own_places()
@@ -178,8 +188,12 @@ class RowForm(Form):
             return super().columns(by, keep)
         columns, person = self.names, by if isinstance(by, str) else None
         places = [name for name in columns if self._table.holds_places(name)]
-        kept, left = choose(columns, times=self.times, by=person, keep=keep, places=places)
-        reasons = reasons_of(kept, by=person, times=self.times)
+        times = self.times if self._in_order else ()
+        if not self._in_order and keep is not None and [*keep] != [person]:
+            allowed = "left out where the order of points is hidden: other columns tell rows apart"
+            raise InvalidParameter("keep", keep, allowed, "Leave it out.")
+        kept, left = choose(columns, times=times, by=person, keep=keep, places=places)
+        reasons = reasons_of(kept, by=person, times=times)
         rows = sampled(len(self._table))
         named = {name: self._table.column(name)[rows] for name in kept if reasons[name] == "named"}
         check_kept(named, row_places(self.coords.values, self._rows, rows), keep, self.plane)

@@ -86,6 +86,10 @@ class Table(ABC):
     def numbered(self) -> Self:
         """Return the table with a column of the numbers of its rows, from one."""
 
+    def without_labels(self) -> Self:
+        """Return the table with rows that are only numbered."""
+        return self
+
     @abstractmethod
     def labels(self, rows: Index) -> pd.Index | Index:
         """Return the names of rows: a pandas index's labels, or else their positions in the input."""
@@ -190,6 +194,9 @@ class PandasTable(Table):
 
     def numbered(self) -> PandasTable:
         return PandasTable(self.frame.assign(**{ROW: np.arange(1, len(self) + 1)}))
+
+    def without_labels(self) -> PandasTable:
+        return PandasTable(self.frame.reset_index(drop=True))
 
     def labels(self, rows: Index) -> pd.Index | Index:
         import pandas as pd

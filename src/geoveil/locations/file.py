@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geoveil._types import Progress
+from geoveil._types import Order, Progress
 from geoveil.answering.concerns import concerns_of_rows
 from geoveil.answering.counted_rows import CountedRows, count_rows
 from geoveil.answering.crowd import CrowdInquiry
@@ -28,7 +28,7 @@ from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows,
 from geoveil.answering.settings import Reading, Settings
 from geoveil.geo import Area
 from geoveil.geo.formats import open_locations
-from geoveil.geo.forms import Index
+from geoveil.geo.forms import Index, ordered_rows
 from geoveil.geo.planes import Plane
 from geoveil.locations.memory import MemoryRows
 from geoveil.privacy import CGP, Guarantee, protected_metric
@@ -87,9 +87,12 @@ class FileRows(Rows):
         timed = self._settings.times is not None or len(self._file.time_columns) == self._file.points_in_a_row
         return PublicRows.of(self._counted(guarantee, progress, timed=timed))
 
-    def points(self, method: str, asked: Asked) -> Release:
-        if asked.output is None:
-            return self._memory.points(method, asked)
+    def points(self, method: str, order: Order, asked: Asked) -> Release:
+        if order == "hidden" and self._file.structure:
+            raise ordered_rows()
+        if asked.output is None or order != "public":
+            # A person's points are sorted together, so they are read into memory.
+            return self._memory.points(method, order, asked)
         guarantee, output, progress = asked.guarantee, asked.output, asked.progress
         inquiry = prepare(self._file, self._settings, guarantee, method, asked.keep, output, progress)
         charger = asked.charger(inquiry.rows.people.names)

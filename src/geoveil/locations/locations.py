@@ -15,6 +15,7 @@ import numpy as np
 from geoveil._types import (
     Columns,
     CoordinateColumns,
+    Count,
     CrsLike,
     Epsilon,
     Function,
@@ -24,6 +25,7 @@ from geoveil._types import (
     LocationsLike,
     Method,
     Missing,
+    Order,
     Outside,
     PlaceLike,
     Progress,
@@ -222,6 +224,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         keep: Columns = None,
         to: PathLike | None = None,
+        order: Order = "public",
         method: Method = "best",
         key: str | None = None,
     ) -> Release:
@@ -240,6 +243,10 @@ class Locations(Card):
         to : path, optional
             The file to be written, in the format of its ending, with its certificate beside it. Both appear at the
             end, whole, or not at all. A file of any size is released in batches; Spark writes a folder.
+        order : {"public", "hidden"}
+            "hidden": the released points of each person are sorted by their places, northings first, and have no
+            times, so that nothing tells in which order they were visited. Not for lengths of time in `protect`, nor on
+            Spark.
         method : {"best", "both"}
             "best" has the least noise known for the guarantee; "both" gives CGP and GP at once.
         key : str, optional
@@ -268,7 +275,7 @@ class Locations(Card):
         'WGS 84'
         """
         asked = self._asked(hide, rho, epsilon, keep=keep, to=to, key=key)
-        return self._rows.points(method, asked)
+        return self._rows.points(method, order, asked)
 
     @steady()
     def nearest(
@@ -373,6 +380,7 @@ class Locations(Card):
         epsilon: Epsilon = None,
         fn_error: float | None = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -391,6 +399,8 @@ class Locations(Card):
             exact.
         together : bool
             As for `nearest`.
+        count : {"public", "hidden"}
+            As for `center`.
 
         Returns
         -------
@@ -404,7 +414,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).distance(road, rho=1e-4).value >= 0
         True
         """
-        make = partial(requests.distance, p=p, fn_error=fn_error, method=method)
+        make = partial(requests.distance, p=p, fn_error=fn_error, method=method, count=count)
         return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     @steady()
@@ -417,6 +427,7 @@ class Locations(Card):
         k: int | Literal["optimal"] = "optimal",
         extent: Length = EXTENT,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         key: str | None = None,
     ) -> Release:
@@ -435,6 +446,8 @@ class Locations(Card):
             `epsilon`, and in more than two dimensions. A wrong guess costs accuracy, never privacy.
         together : bool
             As for `nearest`.
+        count : {"public", "hidden"}
+            As for `center`.
 
         Returns
         -------
@@ -448,7 +461,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).hull(rho=1e-3).value.geom_type
         'Polygon'
         """
-        make = partial(requests.hull, k=k, extent=extent)
+        make = partial(requests.hull, k=k, extent=extent, count=count)
         return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     @steady()
@@ -512,6 +525,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -524,6 +538,10 @@ class Locations(Card):
             As for `points`.
         together : bool
             As for `nearest`.
+        count : {"public", "hidden"}
+            "hidden": neither the release nor its noise depends on the number of a person's points except through their
+            places, and neither states it. The guarantee then holds between sets of any sizes. Not for other units than
+            all points of a person in `protect`.
 
         Returns
         -------
@@ -534,8 +552,11 @@ class Locations(Card):
         --------
         >>> gv.Locations(homes, area=bay).center(rho=1e-4).value.geom_type
         'Point'
+        >>> release = gv.Locations(homes, area=bay).center(rho=1e-4, count="hidden")
+        >>> release.n, release.certificate()["n"]
+        (None, None)
         """
-        return self._summary("center", hide, rho, epsilon, together, to, method, key)
+        return self._summary("center", hide, rho, epsilon, together, count, to, method, key)
 
     def mean(
         self,
@@ -544,6 +565,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -552,7 +574,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, count, to, method, key : optional
             As for `center`.
 
         Returns
@@ -565,7 +587,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).mean(rho=1e-4).error())
         173
         """
-        return self._summary("mean", hide, rho, epsilon, together, to, method, key)
+        return self._summary("mean", hide, rho, epsilon, together, count, to, method, key)
 
     def median(
         self,
@@ -574,6 +596,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -582,7 +605,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, count, to, method, key : optional
             As for `center`.
 
         Returns
@@ -599,7 +622,7 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).median(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("median", hide, rho, epsilon, together, to, method, key)
+        return self._summary("median", hide, rho, epsilon, together, count, to, method, key)
 
     def bounds(
         self,
@@ -608,6 +631,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -616,7 +640,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, count, to, method, key : optional
             As for `center`.
 
         Returns
@@ -631,7 +655,7 @@ class Locations(Card):
         >>> bool(-123 < west < east < -122)
         True
         """
-        return self._summary("bounds", hide, rho, epsilon, together, to, method, key)
+        return self._summary("bounds", hide, rho, epsilon, together, count, to, method, key)
 
     def radius(
         self,
@@ -640,6 +664,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -648,7 +673,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, count, to, method, key : optional
             As for `center`.
 
         Returns
@@ -662,7 +687,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius(rho=1e-4).error())
         139
         """
-        return self._summary("radius", hide, rho, epsilon, together, to, method, key)
+        return self._summary("radius", hide, rho, epsilon, together, count, to, method, key)
 
     def radius_of_gyration(
         self,
@@ -671,6 +696,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -679,7 +705,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, count, to, method, key : optional
             As for `center`.
 
         Returns
@@ -692,7 +718,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius_of_gyration(rho=1e-4).error())
         139
         """
-        return self._summary("radius_of_gyration", hide, rho, epsilon, together, to, method, key)
+        return self._summary("radius_of_gyration", hide, rho, epsilon, together, count, to, method, key)
 
     def diameter(
         self,
@@ -701,6 +727,7 @@ class Locations(Card):
         rho: Rho = None,
         epsilon: Epsilon = None,
         together: bool = False,
+        count: Count = "public",
         to: PathLike | None = None,
         method: Method = "best",
         key: str | None = None,
@@ -709,7 +736,7 @@ class Locations(Card):
 
         Parameters
         ----------
-        hide, rho, epsilon, together, to, method, key : optional
+        hide, rho, epsilon, together, count, to, method, key : optional
             As for `center`.
 
         Returns
@@ -722,7 +749,7 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).diameter(rho=1e-4).error())
         277
         """
-        return self._summary("diameter", hide, rho, epsilon, together, to, method, key)
+        return self._summary("diameter", hide, rho, epsilon, together, count, to, method, key)
 
     @steady()
     def heatmap(
@@ -1084,13 +1111,14 @@ class Locations(Card):
         rho: Rho,
         epsilon: Epsilon,
         together: bool,
+        count: Count,
         to: PathLike | None,
         method: Method,
         key: str | None,
     ) -> Release:
         """Answer a question that has no parameters of its own."""
         with steady():
-            make = partial(requests.summary, name=name, method=method)
+            make = partial(requests.summary, name=name, method=method, count=count)
             return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     def _answer(

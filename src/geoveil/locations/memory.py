@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil._types import LocationsLike, Progress
+from geoveil._types import LocationsLike, Order, Progress
 from geoveil.answering import requests
 from geoveil.answering.concerns import Concern, concerns_of, concerns_of_labels
 from geoveil.answering.crowd import CrowdInquiry
@@ -116,13 +116,13 @@ class MemoryRows(Rows):
             facts, form.plane, codes is not None, ends, stated, every, by_row=settings.by == ROW, read=read
         )
 
-    def points(self, method: str, asked: Asked) -> Release:
+    def points(self, method: str, order: Order, asked: Asked) -> Release:
         if asked.output is not None and not isinstance(self._settings.person, str | None):
             allowed = "a column of the table, for points that are written to a file"
             raise InvalidParameter(
                 "person", type(self._settings.person).__name__, allowed, "Add the labels as a column."
             )
-        return self.answer(partial(requests.points, method=method), asked)
+        return self.answer(partial(requests.points, method=method, order=order), asked)
 
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:
         if asked.label is not None:
@@ -132,7 +132,10 @@ class MemoryRows(Rows):
             target = asked.output.path
             check_key_file(self._settings.pseudonyms, None, target, certificate_path(target))
         data = self._data(asked)
-        inquiry = inquiry_about(data, make(data), asked.guarantee, asked.keep)
+        question = make(data)
+        if question.options.get("order") == "hidden":
+            data = data.without_order()
+        inquiry = inquiry_about(data, question, asked.guarantee, asked.keep)
         if asked.output is not None and kind_of(inquiry.first).of_points and data.area is not None:
             self._tell(inquiry, data.area, asked)
         elif asked.confirm is not None and not asked.together:

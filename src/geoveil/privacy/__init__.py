@@ -5,6 +5,7 @@ from geoveil.privacy.guarantees import CGP, GP, Certificate, Guarantee, certifie
 from geoveil.privacy.metrics import (
     METRICS,
     Metric,
+    SetDistance,
     as_metric,
     dist_1,
     dist_2,
@@ -29,6 +30,7 @@ __all__ = [
     "Duration",
     "Guarantee",
     "Metric",
+    "SetDistance",
     "as_duration",
     "as_metric",
     "certified",

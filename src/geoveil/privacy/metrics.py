@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from geoveil.privacy.durations import as_duration, duration_words, is_duration
 __all__ = [
     "METRICS",
     "Metric",
+    "SetDistance",
     "as_metric",
     "dist_1",
     "dist_2",
@@ -34,6 +36,11 @@ __all__ = [
     "unit_distance",
     "unit_metric",
 ]
+
+#: A distance between sets of points under which a guarantee holds as well, so that the order of a person's points, or
+#: also their number, may be secret: the longest way in the best matching; the metric itself after the best matching;
+#: the earth mover's; and between sets of any sizes Hausdorff's, and the Wasserstein distance of infinite order.
+SetDistance: TypeAlias = Literal["bottleneck", "matching", "earth mover", "Hausdorff", "Wasserstein"]
 
 #: The name of the metric whose units are all points of each person of a crowd.
 _PERSON = "person"

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from geoveil.privacy import Metric, dist_2, exact
 
-__all__ = ["lipschitz", "support_squared"]
+__all__ = ["lipschitz", "sizeless", "support_squared"]
 
 #: The squares of the constants for a step that moves m points, and under dist_2; they are rational, so they are exact.
 Squares: TypeAlias = tuple[Fraction | int, Fraction | int]
@@ -85,6 +85,26 @@ _SQUARES: dict[str, Callable[[int, int, int], Squares]] = {
     "radius": _radius,
     "radius_of_gyration": _radius_of_gyration,
 }
+
+
+def _sizeless(d: int) -> dict[str, int]:
+    """Return the squares of constants that hold between sets of any sizes.
+
+    Under the Hausdorff distance: the ends of each coordinate move by at most that distance, so their middle does, too;
+    a ball around one set, enlarged by the distance, contains the other; the ends of a diameter each have a point of
+    the other set within the distance; and so has the point nearest to a place.
+
+    Under W_inf, the least that the points of one set, each repeated equally often, must move to become those of the
+    other, repeated to the same number: no mean, quantile or root mean square notices the repetition, and each changes
+    by no more than the movement, a quantile in each coordinate.
+    """
+    hausdorff = {"bounds": 2 * d, "center": d, "diameter": 4, "distance": 1, "radius": 1}
+    return hausdorff | {"mean": 1, "median": d, "radius_of_gyration": 1}
+
+
+def sizeless(name: str, d: int) -> float:
+    """Return the Lipschitz constant of a summary between sets of any numbers of points in R^d, rounded up."""
+    return exact.root_up(_sizeless(d)[name])
 
 
 def lipschitz(name: str, *, n: int, d: int, metric: Metric, largest: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,7 @@ class Distance(Stated):
 
     name = "distance"
     kind = "length"
+    of_set, sizeless = True, "Hausdorff"
 
     def _described(self) -> dict[str, object]:
         """Return the parameters by name, with the place or shape that `measure` holds instead of `measure`."""
@@ -147,7 +149,7 @@ class UserFunction(Stated):
         return as_reals(value)
 
     @property
-    def kept(self) -> UserFunction:
+    def kept(self) -> Self:
         """The query without the function, which may hold private data."""
         return replace(self, fn=Lipschitz(_forgotten, self.fn.constant, self.fn.metric))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
-from geoveil.errors import IncompatibleGuarantees
+from geoveil.errors import IncompatibleGuarantees, InvalidParameter, Message
 from geoveil.mechanisms import Additive, Copies, KNorm, Laplace, sample_people, sample_rows
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
@@ -58,6 +58,17 @@ def identity(guarantee: Guarantee, count: int, dimension: int, method: str = "be
     return Copies(Laplace(guarantee / moved, dimension), count, moved)
 
 
+def sorted_points(points: Floats, person: Index) -> Floats:
+    """Return released points sorted by their last coordinate, then by those before, within each person.
+
+    Examples
+    --------
+    >>> sorted_points(np.array([[3.0, 1.0], [2.0, 1.0], [9.0, 0.0]]), np.array([0, 0, 0])).tolist()
+    [[9.0, 0.0], [2.0, 1.0], [3.0, 1.0]]
+    """
+    return points[np.lexsort((*points.T, person))]
+
+
 @dataclass(frozen=True)
 class Points(AdditiveQuery):
     """Release every point of the tuple with noise.
@@ -67,10 +78,26 @@ class Points(AdditiveQuery):
     Under the metric of a unit, the best method adds independent noise to point i for the w_i points of the largest
     unit that holds it: ρ/w_i, or ε/w_i. The shares of the points of any one unit u add up to at most the budget, since
     w_i ≥ |u| for each of them. So points at quiet times get less noise than those at busy times.
+
+    With order="hidden" the released points of each person are sorted. The noise of a person's points is exchangeable,
+    so the sorted points have a law that does not depend on the order of the data.
     """
+
+    order: Literal["public", "hidden"] = field(kw_only=True, default="public")
 
     name = "points"
     kind = "points"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order == "hidden" and self.guarantee.metric.of_unit:
+            remedy = Message("Leave {protect} out: times, by which lengths of time are counted, tell the order.")
+            raise InvalidParameter("order", "hidden", f"public under {self.guarantee.metric}", remedy)
+
+    @property
+    def of_set(self) -> bool:  # type: ignore[override]
+        """Whether the released points have no order."""
+        return self.order == "hidden"
 
     @cached_property
     def mechanism(self) -> Additive:
@@ -120,6 +147,8 @@ class Points(AdditiveQuery):
             released = self.sample_points(x, self.units.each, source)
         else:
             released = self.mechanism.sample(x, source)
+        if self.order == "hidden":
+            released = sorted_points(released, np.zeros(len(released), dtype=np.int64))
         return Answer(self, released, self.mechanisms, coords=released)
 
     @classmethod
@@ -129,6 +158,8 @@ class Points(AdditiveQuery):
             released = persons.first.sample_points(x, persons.units, source)
         else:
             released = sample_people([query.mechanism for query in persons.each], persons.sizes, x, source)
+        if persons.first.order == "hidden":
+            released = sorted_points(released, np.repeat(np.arange(len(persons)), persons.sizes))
         return SharedAnswers(persons, released, released)
 
     @classmethod

@@ -16,7 +16,7 @@ from geoveil.noise import Ball, Reals, Source, as_reals, stacked
 from geoveil.privacy import dist_inf
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.answer import Answer, Answers, PartsOfMany, SharedAnswers
-from geoveil.queries.constants import lipschitz
+from geoveil.queries.constants import lipschitz, sizeless
 from geoveil.queries.persons import Persons
 from geoveil.queries.query import Progress, Tuple
 
@@ -63,7 +63,9 @@ class LipschitzQuery(AdditiveQuery):
 
     @property
     def constant(self) -> float:
-        """The Lipschitz constant of the function under the guarantee's metric."""
+        """The Lipschitz constant of the function under the guarantee's metric, or between sets of any sizes."""
+        if self.hides_count:
+            return sizeless(self.name, self.dimension)
         return lipschitz(self.name, n=self.n, d=self.dimension, metric=self.guarantee.metric, largest=self.largest)
 
     @property
@@ -113,4 +115,6 @@ class LipschitzQuery(AdditiveQuery):
     @property
     def rounding_error(self) -> float:
         """The error that rounding all points adds: at most the constant under dist_inf times the rounding."""
+        if self.hides_count:
+            return self.constant * self.rounding
         return lipschitz(self.name, n=self.n, d=self.dimension, metric=dist_inf, largest=self.n) * self.rounding

@@ -12,11 +12,11 @@ from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, Message
 from geoveil.mechanisms import Mechanism
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Reals, Source
-from geoveil.privacy import Guarantee, dist_inf
+from geoveil.privacy import Guarantee, SetDistance, dist_inf
 from geoveil.queries.answer import Answer, Answers, Parts, PartsOfMany, SeparateAnswers
 from geoveil.queries.persons import Index, Persons
 from geoveil.queries.unit_sizes import UnitSizes
@@ -57,6 +57,9 @@ class Query(ABC):
         as if every two points were 2·rounding farther apart.
     units : UnitSizes, optional
         The sizes of the units of the guarantee's metric, if they do not follow from the number of points.
+    hides_count : bool
+        Whether the guarantee must also hold between sets of different numbers of points. No constant then depends on
+        their number, and the answer does not state it: its `n` is 0.
     """
 
     n: int
@@ -65,9 +68,14 @@ class Query(ABC):
     method: str = "best"
     rounding: float = field(kw_only=True, default=0.0)
     units: UnitSizes | None = field(kw_only=True, default=None)
+    hides_count: bool = field(kw_only=True, default=False)
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
+    #: Whether the answers to the points in any order have the same law.
+    of_set: ClassVar[bool] = False
+    #: The distance between sets of any sizes under which a constant without n holds; None if there is none.
+    sizeless: ClassVar[Literal["Hausdorff", "Wasserstein"] | None] = None
     methods: ClassVar[tuple[str, ...]] = ("best", "paper")
 
     def __post_init__(self) -> None:
@@ -75,6 +83,39 @@ class Query(ABC):
             raise InvalidParameter("method", self.method, " or ".join(map(repr, self.methods)), "Leave it out.")
         if self.guarantee.metric.of_unit and self.units is None:
             raise InvalidParameter("units", None, f"given under {self.guarantee.metric}", "They follow from times.")
+        if self.hides_count:
+            self._check_hides_count()
+
+    def _check_hides_count(self) -> None:
+        """Refuse to hide the number of points where the constant depends on it."""
+        if self.sizeless is None:
+            raise InvalidParameter("count", "hidden", "public for this question", "Its noise depends on the number.")
+        metric = self.guarantee.metric
+        if metric.persons and metric.stretch is None:
+            if self.sizeless != "Hausdorff":
+                # Persons with more points would weigh more, and how much is what is hidden.
+                allowed = f"public for a {self.name.replace('_', ' ')} of many persons together"
+                raise InvalidParameter("count", "hidden", allowed, Message("Leave {together} out."))
+        elif metric != dist_inf:
+            remedy = Message("Leave {protect} out: all points of a person are then hidden together.")
+            raise InvalidParameter("count", "hidden", f"public under {metric}, which tells points apart", remedy)
+
+    @property
+    def sets(self) -> SetDistance | None:
+        """The distance between sets of points under which the guarantee holds as well; None if order matters.
+
+        Notes
+        -----
+        Let π be an order of points. If M(πx) and M(x) have one law and dist(πx, πx') = dist(x, x'), then
+        D_α(M(x) ‖ M(x')) = D_α(M(x) ‖ M(πx')) ≤ αρ·dist(x, πx')² for every π, and so for the best matching of the
+        points of x and x'. Under dist_inf that is the bottleneck distance. Units of time tell points apart.
+        """
+        metric = self.guarantee.metric
+        if not self.of_set or metric.stretch is not None:
+            return None
+        if self.hides_count:
+            return self.sizeless
+        return "bottleneck" if metric == dist_inf or metric.persons else "matching"
 
     @property
     def largest(self) -> int:
@@ -197,9 +238,11 @@ class Query(ABC):
         return Answer(self.kept, parts["value"], self.mechanisms, parts["coords"])
 
     @property
-    def kept(self) -> Query:
-        """The query without a user's function, as a release keeps it."""
-        return self
+    def kept(self) -> Self:
+        """The query as a release keeps it: without a user's function, and without a hidden number of points."""
+        if not self.hides_count:
+            return self
+        return replace(self, n=0, units=None if self.units is None else UnitSizes(0))
 
     @property
     def comparable(self) -> bool:
@@ -217,8 +260,10 @@ class Query(ABC):
 
     def _described(self) -> dict[str, object]:
         """Return the parameters by name, without numbers of points, the budget and the rounding."""
-        left_out = ("n", "guarantee", "rounding", "units")
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in left_out}
+        left_out = ("n", "guarantee", "rounding", "units", "hides_count", "order")
+        described = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in left_out}
+        hidden = {"count": self.hides_count, "order": getattr(self, "order", "public") == "hidden"}
+        return {**described, **{name: "hidden" for name, is_hidden in hidden.items() if is_hidden}}
 
 
 def ask_each(persons: Persons[Query], x: Tuple, source: Source, progress: Progress) -> Answers:

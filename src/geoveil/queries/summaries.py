@@ -22,6 +22,7 @@ class Mean(LipschitzQuery):
 
     name = "mean"
     kind = "place"
+    of_set, sizeless = True, "Wasserstein"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.mean(x)
@@ -36,6 +37,7 @@ class Center(LipschitzQuery):
 
     name = "center"
     kind = "place"
+    of_set, sizeless = True, "Hausdorff"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.midrange(x)
@@ -50,6 +52,7 @@ class Median(LipschitzQuery):
 
     name = "median"
     kind = "place"
+    of_set, sizeless = True, "Wasserstein"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.median(x)
@@ -64,6 +67,7 @@ class Bounds(LipschitzQuery):
 
     name = "bounds"
     kind = "box"
+    of_set, sizeless = True, "Hausdorff"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.extremes(x).reshaped(-1)
@@ -89,6 +93,7 @@ class Radius(LipschitzQuery):
 
     name = "radius"
     kind = "length"
+    of_set, sizeless = True, "Hausdorff"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.enclosing_radius(x)
@@ -109,6 +114,7 @@ class RadiusOfGyration(LipschitzQuery):
 
     name = "radius_of_gyration"
     kind = "length"
+    of_set, sizeless = True, "Wasserstein"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.gyration(x)
@@ -123,6 +129,7 @@ class Diameter(LipschitzQuery):
 
     name = "diameter"
     kind = "length"
+    of_set, sizeless = True, "Hausdorff"
 
     def evaluate(self, x: Tuple) -> Reals:
         return evaluation.widest(x)

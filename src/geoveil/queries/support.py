@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, partial
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -54,10 +55,15 @@ def best_hull(
     extent: float = EXTENT,
     rounding: float = 0.0,
     units: UnitSizes | None = None,
+    hides_count: bool = False,
 ) -> Query:
-    """Return the query for a hull by its support function, or by its vertices if the directions are too coarse."""
-    query = SupportHull(n, dimension, guarantee, method, k=k, extent=extent, rounding=rounding, units=units)
-    coarse = query.coarse and query.k == "optimal"
+    """Return the query for a hull by its support function, or by its vertices if the directions are too coarse.
+
+    The noise of vertices depends on the number of points, so it is never by its vertices where that is hidden.
+    """
+    how: dict[str, Any] = {"k": k, "extent": extent, "rounding": rounding, "units": units, "hides_count": hides_count}
+    query = SupportHull(n, dimension, guarantee, method, **how)
+    coarse = query.coarse and query.k == "optimal" and not hides_count
     return Hull(n, dimension, guarantee, method, rounding=query.rounding, units=units) if coarse else query
 
 
@@ -86,6 +92,7 @@ class SupportHull(Query):
 
     name = "hull"
     kind = "body"
+    of_set, sizeless = True, "Hausdorff"
     methods = ("best",)
 
     def __post_init__(self) -> None:
@@ -126,7 +133,11 @@ class SupportHull(Query):
         """The mechanism that adds noise to the values of the support function."""
         k, guarantee = self.resolution, self.guarantee
         if isinstance(guarantee, CGP):
-            return Gaussian(guarantee, k, exact.root_up(support_squared(k, self.n, self.largest, self.dimension)))
+            # Every value moves by at most the Hausdorff distance.
+            squared = Fraction(k)
+            if not self.hides_count:
+                squared = support_squared(k, self.n, self.largest, self.dimension)
+            return Gaussian(guarantee, k, exact.root_up(squared))
         assert isinstance(guarantee, GP)
         return KNorm(guarantee, k, 1)
 
@@ -170,6 +181,9 @@ class SupportHull(Query):
     @classmethod
     def restored_each(cls, persons: Persons[Self], parts: PartsOfMany) -> Answers:
         assert isinstance(parts, np.ndarray)
+        if persons.first.hides_count:
+            # Persons are fitted together whatever their numbers of points, which last bits would tell.
+            persons = Persons([persons.first.kept], np.zeros(len(persons), dtype=np.int64))
         answers = np.empty(len(persons), dtype=object)
         for i, query in enumerate(persons.queries):
             own = np.flatnonzero(persons.which == i)
@@ -183,14 +197,14 @@ class SupportHull(Query):
     def _answers(self, noisy: Floats) -> list[SupportHullAnswer]:
         """Return the answer for each row of noisy values."""
         places, centred = self.centred(noisy)
-        mechanisms, answers = self.mechanisms, []
+        query, mechanisms, answers = self.kept, self.mechanisms, []
         for value, place, own in zip(self.fit(centred), places, noisy, strict=True):
             if isinstance(value, HalfSpaces):
                 moved = HalfSpaces(self.directions, value.offsets + self.directions @ place)
-                answers.append(SupportHullAnswer(self, moved, mechanisms, support=own))
+                answers.append(SupportHullAnswer(query, moved, mechanisms, support=own))
             else:
                 vertices = value + place
-                answers.append(SupportHullAnswer(self, vertices, mechanisms, vertices, support=own))
+                answers.append(SupportHullAnswer(query, vertices, mechanisms, vertices, support=own))
         return answers
 
     def centred(self, noisy: Floats) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from geoveil.geo import Area, Form, Pairs, Plane, form_of
 from geoveil.geo.forms import Floats, Index
 from geoveil.host.arithmetic import steady
 from geoveil.mechanisms import Mechanism
-from geoveil.privacy import Guarantee, certified
+from geoveil.privacy import Guarantee, SetDistance, certified
 from geoveil.queries import Answer, Nearest
 from geoveil.queries.answer import Value
 from geoveil.release.kinds import Kind, kind_of
@@ -37,7 +37,8 @@ __all__ = ["Answered", "PerPerson", "provenance_of"]
 #: A value, or, where the input has several persons, a pandas.Series of one value for each.
 PerPerson: TypeAlias = Value
 
-_PUBLIC = ["the number of points", "their order", "timestamps", "identifiers", "the parameters of the query"]
+_COUNT, _ORDER = "the number of points", "their order"
+_PUBLIC = [_COUNT, _ORDER, "timestamps", "identifiers", "the parameters of the query"]
 #: Points without times are taken as tracks if persons have at least this many on average.
 _SEVERAL = 3
 
@@ -88,8 +89,16 @@ class Answered(Card, Provenance):
         return self.coords
 
     @property
+    def points_released(self) -> int:
+        """The number of points, of a release whose number of points is public."""
+        assert self.n is not None
+        return self.n
+
+    @property
     def is_track(self) -> bool:
         """Whether points are those of tracks: they have times, were smoothed, or persons have several each."""
+        if self.n is None or self.answers[0].query.sets is not None:
+            return False
         persons = 0 if self.person is None else len(self.person)
         timed = self.times or any(column.reason == "time" for column in self.unchanged)
         several = persons > 0 and self.n >= _SEVERAL * persons
@@ -254,7 +263,7 @@ class Answered(Card, Provenance):
             if person is not None:
                 remedy = "All points of this release belong to one person."
                 raise InvalidParameter("person", person, "left out", remedy)
-            return np.zeros(self.n, dtype=np.int64)
+            return np.zeros(self.points_released, dtype=np.int64)
         sizes = np.array([answer.query.n for answer in self.answers])
         form = self.form if form is None else form
         if person is None and self.person.name in form.names:
@@ -263,7 +272,7 @@ class Answered(Card, Provenance):
             if sizes.max() > 1:
                 remedy = "Give the labels that were given to gv.Locations: they are public."
                 raise InvalidParameter("person", None, "a label for each point", remedy)
-            return np.arange(self.n)
+            return np.arange(self.points_released)
         codes, labels = pd.factorize(form.people(person))
         if list(labels) != list(self.person) or (np.bincount(codes) != sizes).any():
             allowed = "the labels that the release was made with"
@@ -303,7 +312,13 @@ class Answered(Card, Provenance):
             fn_error=query.fn_error,
             rounding=self.rounding,
             charged=self.entry is not None,
+            sets=self._sets(),
         )
+
+    def _sets(self) -> SetDistance | None:
+        """Return the distance between sets of points under which the guarantee holds as well."""
+        found = {each.query.sets for each in {id(answer.query): answer for answer in self.answers}.values()}
+        return found.pop() if len(found) == 1 else None
 
     def _error_bound(self, *, every: bool) -> ErrorBound:
         if self.person is not None and not every and not self.answers[0].same_error:
@@ -312,7 +327,7 @@ class Answered(Card, Provenance):
         largest, location = self.error(0.05), self.place_error(0.05)
         if self.person is not None:
             return ErrorBound(float(largest.min()), float(largest.max()), "each person", location=location)
-        point = self.error(0.05, each=True) if self.kind.of_points and self.n > 1 else None
+        point = self.error(0.05, each=True) if self.kind.of_points and self.points_released > 1 else None
         return ErrorBound(largest, largest, point=point, location=location)
 
     @steady()
@@ -334,7 +349,11 @@ class Answered(Card, Provenance):
             "span": None if facts.span is None else [moment(time) for time in facts.span],
             "also": None if facts.also is None else facts.also.certificate(),
             "words": " ".join(paragraphs(facts)),
-            "public": _PUBLIC,
+            "public": [
+                fact
+                for fact in _PUBLIC
+                if not (facts.sets and fact == _ORDER) and not (facts.n is None and fact == _COUNT)
+            ],
             "unchanged": [
                 {"name": str(column.name), "reason": column.reason, "warnings": list(column.warnings)}
                 for column in facts.unchanged
@@ -346,7 +365,7 @@ class Answered(Card, Provenance):
             "pseudonyms": facts.pseudonyms,
             "outside": facts.outside,
             "where": facts.removed.where,
-            "rows_removed": facts.removed.rows,
+            "rows_removed": None if facts.n is None else facts.removed.rows,
             "crs": self._system(),
             "area": None if self.plane is None else self.plane.area.certificate(),
             "beyond_the_map": self.beyond,
@@ -407,7 +426,9 @@ def provenance_of(account: Certificate, area: Area) -> Provenance:
         n=account["n"],
         outside=account["outside"],
         pseudonyms=account["pseudonyms"],
-        removed=RowCounts(**{name: int(less[name]) for name in NONE.rows}).described(account["where"]),
+        removed=(NONE if less is None else RowCounts(**{name: int(less[name]) for name in NONE.rows})).described(
+            account["where"]
+        ),
         unchanged=tuple(
             Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
             for column in account["unchanged"]

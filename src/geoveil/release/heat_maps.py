@@ -74,7 +74,7 @@ class HeatMap(Release):
         rows, columns = self.grid.shape
         whose = "" if self.person is None else f" of {counted(len(self.person), 'person')}"
         _, told = super()._card()
-        return f"Heat map of {rows} by {columns} cells: {counted(self.n, 'point')}{whose}", told
+        return f"Heat map of {rows} by {columns} cells: {counted(self.points_released, 'point')}{whose}", told
 
     def _rows(self, crs: CrsLike) -> Frame:
         own = None if self.plane is None else self.plane.crs
@@ -154,7 +154,7 @@ def deconvolved(
     return HeatMap(
         deconvolution.deconvolve(noisy, _on_the_map(first, grid, "grid")),
         answers=answers,
-        n=sum(release.n for release in several),
+        n=sum(release.points_released for release in several),
         plane=first.plane,
         person=whose,
         inexact="; ".join(dict.fromkeys(release.inexact for release in several if release.inexact)),
@@ -216,7 +216,7 @@ def _noisy(release: Release, person: Labels, remedy: str) -> NoisyPoints:
     scales = np.array([noises[id(answer)][1] for answer in release.answers])
     # Labels are needed only where scales differ; labels that are given are always checked.
     alike = person is None and (scales == scales[0]).all()
-    scale = np.full(release.n, scales[0]) if alike else scales[release._person_index(person)]
+    scale = np.full(release.points_released, scales[0]) if alike else scales[release._person_index(person)]
     return NoisyPoints(release.coords, kind, scale)
 
 

@@ -165,6 +165,7 @@ class Release(Shown):
             raise InvalidData("release", repr(release), "of points with Gaussian noise", remedy)
         if release.processing.steps:
             raise InvalidData("release", repr(release), "as it was released", "Smooth first, then clamp.")
+        _check_ordered(release)
         prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
         if not isinstance(prior, Motion | Habits):
             allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
@@ -369,6 +370,13 @@ class Release(Shown):
         return replace(self, value=value, coords=coords, processing=processing, id=uuid4().hex)
 
 
+def _check_ordered(release: Release) -> None:
+    """Refuse points without an order, to which no times belong."""
+    if release.answers[0].query.sets is not None:
+        remedy = Message("Release them with {order:public}.")
+        raise InvalidData("release", repr(release), "of points in the order of the data", remedy)
+
+
 def _unit_cost(release: Release, metric: Metric, times: Times, person: Labels) -> Guarantee:
     """Return the guarantee of a release under the metric of another unit; see `Release.cost`."""
     guarantee = release.guarantee
@@ -413,5 +421,6 @@ def _largest_sum(release: Release, shares: Floats, metric: Metric, times: Times,
         return float(shares.max())
     if metric.stretch is None:
         return float(np.bincount(codes, shares).max())
+    _check_ordered(release)
     moments = point_times(release.form, times).for_units(metric.stretch)
     return largest_stretch_sum(shares, moments, metric.stretch, codes)

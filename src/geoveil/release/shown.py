@@ -424,7 +424,7 @@ within coordinateUncertaintyInMeters of the original one with probability 95%.'
         lead = paragraphs(self.facts(every_error=False))[0]
         try:
             # A file that is large is not read for a small map.
-            large = self.coords is None and self.kind.of_points and self.n > _MOST_READ
+            large = self.coords is None and self.kind.of_points and self.points_released > _MOST_READ
             layers = () if large else self.layers()
         except (GeoveilError, OSError):  # a file that was changed, or is gone
             layers = ()

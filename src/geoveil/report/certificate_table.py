@@ -22,7 +22,7 @@ def headline(facts: Facts) -> str:
     """Return one line with the question, the number of points and persons, and the guarantee."""
     persons = counted(facts.persons or facts.crowd or 1, "person")
     question = f"Release of {facts.query.replace('_', ' ')}"
-    return " · ".join((question, counted(facts.n, facts.items), persons, guarantee_line(facts.guarantee, facts.also)))
+    return " · ".join((question, facts.counted, persons, guarantee_line(facts.guarantee, facts.also)))
 
 
 def table_rows(facts: Facts, certificate: Certificate) -> list[tuple[str, str]]:
@@ -46,8 +46,9 @@ def table_rows(facts: Facts, certificate: Certificate) -> list[tuple[str, str]]:
         ("Method", facts.method),
         ("Mechanism", "; ".join(map(_mechanism, certificate.get("mechanism", ())))),
         ("Error", worded["error"]),
-        ("Points", counted(facts.n)),
+        ("Points", "their number is hidden" if facts.n is None else counted(facts.n)),
         ("Persons", "" if facts.persons is None else counted(facts.persons)),
+        ("Hidden too", worded.get("hidden too", "")),
         ("Pseudonyms", worded.get("persons", "")),
         ("Filter", facts.removed.where or ""),
         ("Rows removed by the filter", counted(facts.removed.filtered) if facts.removed.filtered else ""),

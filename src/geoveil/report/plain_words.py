@@ -55,8 +55,7 @@ def _released(facts: Facts) -> str:
     whose = counted(facts.persons or facts.crowd or 1, "person").replace("1 person", "one person", 1)
     if facts.persons is None and facts.crowd is None:
         whose = "one person"
-    items = counted(facts.n, facts.items)
-    return f"{what}{after if facts.processing.steps else ''}: {items} of {whose}."
+    return f"{what}{after if facts.processing.steps else ''}: {facts.counted} of {whose}."
 
 
 def _hidden(facts: Facts) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geoveil import CrowdRelease, Ledger, Locations, Release, SigningKey
-    from geoveil._types import Method, Missing, Outside, Progress
+    from geoveil._types import Count, Method, Missing, Order, Outside, Progress
     from geoveil.answering.concerns import Concern
     from geoveil.answering.counted_rows import CountedRows
     from geoveil.certificates import Certificate
@@ -154,6 +154,8 @@ class QuestionOptions:
     bandwidth: float | None = None
     at_least: int | None = None
     together: bool = False
+    order: Order = "public"
+    count: Count = "public"
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,9 @@ class FileRequest:
             remedy = Message("Choose {trip}, or a file whose rows have both ends of a trip.")
             raise GeoveilError(problem, remedy)
         if self.options.motion is not None:
+            if self.options.order != "public":
+                problem = "Points without an order cannot be smoothed as tracks."
+                raise GeoveilError(problem, Message("Choose {order:public}, or no smoothing."))
             if self.guarantee.symbol != "rho":
                 problem = "Tracks that are released under ε cannot be smoothed."
                 raise GeoveilError(problem, Message("Choose {hide} or {rho}, or no smoothing."))
@@ -407,6 +412,7 @@ class FileRequest:
                 rho=rho,
                 epsilon=epsilon,
                 keep=[*self.options.keep] or None,
+                order=self.options.order,
                 method=self.options.method,
                 to=first,
             )
@@ -423,7 +429,7 @@ class FileRequest:
         if isinstance(locations, Session) and self.account.label is None:
             rho, epsilon = rho_and_epsilon(self.budget.guarantee)
             locations.cost(rho=rho, epsilon=epsilon)
-        return ask_summary(locations, self.guarantee, together=self.options.together)
+        return ask_summary(locations, self.guarantee, together=self.options.together, count=self.options.count)
 
     def ask(
         self,
@@ -433,9 +439,10 @@ class FileRequest:
         """Ask the question of data, or of a session about it, and write the answer if a file is named."""
         its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
         if self.question == "points":
-            return locations.points(rho=rho, epsilon=epsilon, keep=[*its.keep] or None, method=its.method)
+            keep = [*its.keep] or None
+            return locations.points(rho=rho, epsilon=epsilon, keep=keep, order=its.order, method=its.method)
         if self.question == "hull":
-            return locations.hull(rho=rho, epsilon=epsilon, together=its.together, to=to)
+            return locations.hull(rho=rho, epsilon=epsilon, together=its.together, count=its.count, to=to)
         if self.question == "nearest":
             assert its.k is not None
             share, together = its.locations, its.together
@@ -604,6 +611,7 @@ class FileRequest:
         lines += _call("with trips.session", [], total, " as session:")
         lines.append(f"    shares = session.total.split({len(SUMMARY)})")
         together = ", together=True" if self.options.together else ""
+        together += ', count="hidden"' if self.options.count == "hidden" else ""
         for at, name in enumerate(SUMMARY):
             lines.append(f"    release = session.{name}({self.guarantee.symbol}=shares[{at}]{together})")
             lines += _call("    release.to_file", [repr(f"{target}/{summary_file(name)}")], self._signed)
@@ -625,7 +633,9 @@ class Counting(TypedDict):
     bandwidth: float | None
 
 
-def ask_summary(locations: Locations, guarantee: Guarantee, *, together: bool = False) -> list[Release]:
+def ask_summary(
+    locations: Locations, guarantee: Guarantee, *, together: bool = False, count: Count = "public"
+) -> list[Release]:
     """Ask for center, radius and bounds within one budget.
 
     Parameters
@@ -636,6 +646,8 @@ def ask_summary(locations: Locations, guarantee: Guarantee, *, together: bool = 
         The guarantee of the three answers together.
     together : bool
         Whether each is about all persons, rather than one for each.
+    count : {"public", "hidden"}
+        Whether the number of a person's points is public.
 
     Examples
     --------
@@ -646,7 +658,8 @@ def ask_summary(locations: Locations, guarantee: Guarantee, *, together: bool = 
     questions = (locations.center, locations.radius, locations.bounds)
     shares = map(rho_and_epsilon, guarantee.split(len(SUMMARY)))
     return [
-        ask(rho=rho, epsilon=epsilon, together=together) for ask, (rho, epsilon) in zip(questions, shares, strict=True)
+        ask(rho=rho, epsilon=epsilon, together=together, count=count)
+        for ask, (rho, epsilon) in zip(questions, shares, strict=True)
     ]
 
 

@@ -332,6 +332,29 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             line=OnLine(metavar="[KEYFILE]"),
             page=OnPage("the choice of pseudonyms", "pseudonyms"),
         ),
+        Setting(
+            "order",
+            "'hidden': the released points of a person are sorted by their places and have no times, so that nothing "
+            "tells the order in which they were visited.",
+            ("public", "hidden"),
+            page=OnPage(
+                "the choice about the order of points",
+                field="Order of a person's points",
+                questions=("points",),
+                fact=("Order of a person's points", "{}"),
+            ),
+        ),
+        Setting(
+            "count",
+            "'hidden': neither the answer nor its noise tells the number of a person's points.",
+            ("public", "hidden"),
+            page=OnPage(
+                "the choice about the number of points",
+                field="Number of a person's points",
+                questions=("hull", "summary"),
+                fact=("Number of a person's points", "{}"),
+            ),
+        ),
         Setting("together", "With --person: one answer about all persons, instead of one for each.", bool),
         Setting(
             "keep",

@@ -18,7 +18,7 @@ import numpy as np
 from geoveil._types import CrsLike, Progress
 from geoveil.answering.intake import Intake, in_the_plane, take_in
 from geoveil.answering.person_counts import labels_of
-from geoveil.answering.pipeline import ask, noise_ratio, priced
+from geoveil.answering.pipeline import ask, noise_ratio, priced, without_counts
 from geoveil.answering.requests import Question
 from geoveil.answering.settings import Settings
 from geoveil.answering.streaming import Written
@@ -274,7 +274,7 @@ class FramePersons(FramePoints):
 
     def _ratio(self, target: Metric) -> float | None:
         """Return the factor by which the noise would grow under another metric, if no times decide it."""
-        if target != dist_inf:
+        if target != dist_inf or self.first.hides_count:
             return None
         return noise_ratio(self.persons, Persons.by_size(self.rows.people.sizes, partial(self.query, metric=target)))
 
@@ -307,6 +307,8 @@ class FramePersons(FramePoints):
         return unchanged_columns({label: head.to_pandas()[name]}, rules.kept, np.zeros((len(head), 2)), rules.plane)
 
     def made(self, **facts: Any) -> PersonRelease:
+        if self.first.hides_count:
+            facts |= without_counts(facts["answers"], facts["removed"])
         # The error of a hull or a length depends on what was released: each row states its own.
         processing = Processing(bounded=kind_of(self.first).known_error)
         where = self.destination.address

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geoveil._types import Progress
+from geoveil._types import Order, Progress
 from geoveil.answering import requests
 from geoveil.answering.concerns import concerns_of_rows
 from geoveil.answering.crowd import CrowdInquiry
@@ -103,7 +103,10 @@ class SparkRows(Rows):
         rules = rules_of(self._file, self._settings, guarantee, released=False)
         return PublicRows.of(self._rows(rules).count(progress))
 
-    def points(self, method: str, asked: Asked) -> Release:
+    def points(self, method: str, order: Order, asked: Asked) -> Release:
+        if order != "public":
+            remedy = "Collect the rows first, gv.Locations(frame.toPandas(), ...): only one machine can sort them all."
+            raise InvalidParameter("order", order, "public for a DataFrame of Spark", remedy)
         destination = self._destination(asked)
         if not asked.source.exact and (asked.guarantee.power != 2 or asked.skips):
             allowed = "left out with epsilon, or where persons are skipped: a stream is laid over noise of all rows"
@@ -167,6 +170,9 @@ class SparkRows(Rows):
 
     def _mean(self, make: partial[requests.Question], asked: Asked) -> Release:
         """Answer a question about all points together: the mean, which workers can add up."""
+        if make.keywords.get("count", "public") != "public":
+            remedy = Message("Leave it out, or name the persons with {person} for an answer about each.")
+            raise InvalidParameter("count", "hidden", "public for one answer about all rows on a cluster", remedy)
         if make.keywords.get("name") != "mean":
             remedy = Message(
                 "Name the persons with {person} for an answer about each; or ask heatmap, counts or flows."

@@ -344,6 +344,8 @@ def _fields(project: Project) -> list[tuple[str, OnPage, list[tuple[str, str]]]]
         choices: list[tuple[str, str]] = []
         if name == "motion":
             choices = [("", "no"), *((each, f"motion: {each}") for each in MOTIONS)]
+        elif name in ("order", "count"):
+            choices = [("", "public"), ("hidden", "hidden")]
         elif name == "name":
             names = _region_names(project)
             choices = [("", "numbers"), *((each, each) for each in names)]

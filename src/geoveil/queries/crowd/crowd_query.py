@@ -16,7 +16,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.mechanisms import Additive, Laplace
 from geoveil.mechanisms.mechanism import Floats
 from geoveil.noise import Source
-from geoveil.privacy import exact
+from geoveil.privacy import SetDistance, exact
 from geoveil.queries.additive import AdditiveQuery, additive
 from geoveil.queries.answer import Answer
 from geoveil.queries.crowd.lattice import WIDEST, Lattice
@@ -122,6 +122,19 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
     slices: int = field(kw_only=True, default=1)
 
     methods = ("best", "both")  # type: ignore[assignment]
+    of_set = True
+
+    @property
+    def sets(self) -> SetDistance | None:
+        """The earth mover's distance of each person's points, which all weigh the same; slices tell them apart.
+
+        Notes
+        -----
+        If κ is K-Lipschitz, the mean of κ over two distributions differs by at most K times their earth mover's
+        distance (Kantorovich and Rubinstein); over all persons these add up.
+        """
+        found = super().sets if self.slices == 1 else None
+        return "earth mover" if found == "bottleneck" else found
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -50,6 +50,8 @@ class Flows(CrowdQuery[TripSums]):
 
     name = "flows"
     kind = "flows"
+    #: The order tells origins from destinations, and which of them are one trip.
+    of_set = False
 
     def __post_init__(self) -> None:
         if self.regions is not None and self.regions.lattice != self.lattice:
