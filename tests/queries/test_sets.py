@@ -28,7 +28,7 @@ from geoveil.mechanisms import Gaussian, Laplace
 from geoveil.noise import Entropy, as_reals
 from geoveil.privacy import dist_1, dist_2, dist_inf
 from geoveil.queries import SUMMARIES, Points, SupportHull, UnitSizes, identity, lipschitz_query
-from geoveil.queries.constants import support_squared
+from geoveil.queries.constants import lipschitz, support_squared
 from geoveil.queries.convex import directions
 from geoveil.queries.summaries import Mean
 from tests.oracle import Floats, tightness
@@ -239,7 +239,7 @@ def constants_that_use_n(patch: pytest.MonkeyPatch) -> None:
 
     def of_n(asked: Any) -> float:
         n = max(asked.n, 1)
-        return lipschitz_query.lipschitz(asked.name, n=n, d=2, metric=dist_inf, largest=n)
+        return lipschitz(asked.name, n=n, d=2, metric=dist_inf, largest=n)
 
     patch.setattr(lipschitz_query.LipschitzQuery, "constant", property(of_n))
 
@@ -249,7 +249,7 @@ def constant_of_single_points(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         lipschitz_query,
         "sizeless",
-        lambda name, d: lipschitz_query.lipschitz(name, n=1, d=d, metric=dist_inf, largest=1),
+        lambda name, d: lipschitz(name, n=1, d=d, metric=dist_inf, largest=1),
     )
 
 
@@ -318,7 +318,8 @@ def test_sorted_points_keep_the_bottleneck_distance(metric: str) -> None:
     """The divergence of sorted points is bounded by the distance after the best matching, by exact densities."""
     guarantee = gv.CGP(rho=0.02, metric=metric)
     scale = Points(2, 1, guarantee, order="hidden").mechanism.scale
-    away = {"inf": np.max, "2": np.linalg.norm, "1": np.sum}[metric]
+    length: dict[str, Callable[..., Any]] = {"inf": np.max, "2": np.linalg.norm, "1": np.sum}
+    away = length[metric]
     for x, moved in (([0.0, 3], [4.0, 1]), ([0, 40], [41, 2]), ([0, 0], [3, 3]), ([0, 10], [5, 5])):
         distance = min(float(away(np.abs(np.array(x) - order))) for order in itertools.permutations(moved))
         share = sorted_tightness(guarantee, np.array(x), np.array(moved), np.full(2, scale), distance)
@@ -469,9 +470,8 @@ def test_nothing_tells_the_number(name: str, whose: str) -> None:
     """Sets that differ in repeated points alone have one release: value, facts, certificate and page, to the byte."""
     if whose == "together" and name not in TOGETHER:
         pytest.skip("persons with more points would weigh more")
-    how: dict[str, Any] = {"one": {}, "each": {"person": "user"}, "together": {"person": "user", "together": True}}[
-        whose
-    ]
+    ways: dict[str, dict[str, Any]] = {"one": {}, "each": {"person": "user"}}
+    how = (ways | {"together": {"person": "user", "together": True}})[whose]
     frame = rows().sort_values("user", kind="stable", ignore_index=True).drop(columns=["time", "note"])
     if whose == "one":
         # Each place equally often, so that means are the same.
