@@ -52,7 +52,7 @@ BAY = gv.local(lat=37.77, lon=-122.42, radius=8000)
 
 def same_bits() -> None:
     """Let exact noise begin anew with the same stream of bits; a fixture of all tests restores the streams."""
-    Entropy.__init__.__defaults__ = (np.random.default_rng(7).bytes,)  # type: ignore[attr-defined]
+    Entropy.__init__.__defaults__ = (np.random.default_rng(7).bytes,)
 
 
 # The order of points ------------------------------------------------------------------------------------------------
