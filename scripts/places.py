@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pyogrio
 import scipy.sparse
 import shapely
-from ground import BLOCK, interleaved, located
 from scipy.spatial import ConvexHull, cKDTree
 
 from geoveil.geo.gazetteer import folded
 from geoveil.geo.tangent import REACH, Tangent
+from ground import BLOCK, interleaved, located
 
 EARTH = 6371.0088
 #: Towns within this distance of a city, in km, count for the population of its surroundings.
