@@ -48,18 +48,15 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.MonkeyPatch().setattr(np.random, "default_rng", seeded)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip on Windows what Windows does not have."""
-    if sys.platform == "win32":
-        for item in items:
-            if item.get_closest_marker("posix"):
-                item.add_marker(pytest.mark.skip(reason="Windows has no such forks, signals, limits or permissions"))
+@pytest.fixture
+def bits_of_the_system() -> None:
+    """Draw the random bits of the operating system instead of a fixed stream, in tests that name this fixture."""
 
 
 @pytest.fixture(autouse=True)
 def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw exact noise from bits that the stream and the test's name determine, whatever file the test is in."""
-    if not request.node.get_closest_marker("entropy"):
+    if "bits_of_the_system" not in request.fixturenames:
         bits = _generator(request.config.getoption("stream"), request.node.name)
         monkeypatch.setattr(Entropy.__init__, "__defaults__", (bits.bytes,))
 
@@ -94,7 +91,7 @@ def _names_of_examples(request: pytest.FixtureRequest, doctest_namespace: dict[s
     )
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.once)])
+@pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new ledger goes: a file, or a database of a PostgreSQL server."""
     from tests.postgres import database

@@ -12,8 +12,6 @@ from geoveil.advice import PURPOSES, Use, advise
 from geoveil.answering.concerns import half_of_points, is_hopeless
 from geoveil.settings import PURPOSES as NAMES
 
-pytestmark = pytest.mark.once
-
 AREA = "47.38,8.54,20km"
 
 

@@ -18,8 +18,6 @@ from geoveil.noise import Entropy, source
 from geoveil.noise.source import ACCURACY
 from tests.questions import ask
 
-pytestmark = pytest.mark.once
-
 Wrong = Callable[..., Any]
 FUNCTIONS = [name for name in arithmetic._KNOWN if name != "sqrt"]
 

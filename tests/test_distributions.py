@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -102,3 +103,20 @@ def test_all_extras_but_spark_are_in_all() -> None:
 def test_scripts_install_what_tests_need(name: str) -> None:
     """The environment of the scripts has a pip that knows groups, the ground, and the group."""
     assert name in (ROOT / "scripts" / "environment.sh").read_text(encoding="utf-8")
+
+
+#: Distributions that conda-forge has under other names.
+OTHER_NAMES = {"lazy-loader": "lazy_loader"}
+
+
+def test_the_conda_recipe_needs_the_same() -> None:
+    """The recipe's dependencies are those of the project, in the same versions, and so are version and licence."""
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert f'"{recipe["context"]["version"]}"' in (ROOT / "src" / "geoveil" / "_version.py").read_text()
+    library, ground = recipe["outputs"]
+    needed = [need.partition(";")[0] for need in PROJECT["project"]["dependencies"]]
+    needed = [re.sub(r"^([\w-]+)", lambda name: OTHER_NAMES.get(name[1], name[1]) + " ", need) for need in needed]
+    assert library["requirements"]["run"][1:] == needed
+    assert library["about"]["license"] == PROJECT["project"]["license"]
+    its = tomllib.loads((ROOT / "ground" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert ground["about"]["license"] == its["license"]

@@ -340,7 +340,6 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("question", ASKED)
 def test_doors_answer_alike(question: str, case: str, tmp_path: Path) -> None:
@@ -354,7 +353,6 @@ def test_doors_answer_alike(question: str, case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("option", "case"),
     [
@@ -396,7 +394,6 @@ def test_every_option_of_data_is_compared() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize("case", PAIR_CASES)
 @pytest.mark.parametrize("question", ASKED)
 def test_rows_with_two_places_answer_alike(question: str, case: str, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from tests.cabspotting import folder as cabspotting_folder
 from tests.cabspotting import requires_cabspotting
 from tests.formats import BAY, FORMATS, IN_PLANE, SECRET, degrees_of, make, people, raw_bytes
 from tests.questions import release_of, under_metric
+from tests.systems import POSIX
 
 EVERY_FORMAT = pytest.mark.parametrize("name", FORMATS)
 #: Noise of less than a centimetre, so that released locations can be recognised.
@@ -414,7 +415,7 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
     assert "formulas" not in plain.certificate()["file"]
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     """Files of a killed run are removed by the next, but no file of a running one or of other programs."""

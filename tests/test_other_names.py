@@ -119,14 +119,12 @@ ANSWERED: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("guess", WORKING)
 def test_guesses_work(here: Path, guess: str) -> None:
     """A length is a text wherever it is a number, a place is a text, and regions are a file."""
     assert WORKING[guess]() is not None
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("guess", ANSWERED)
 def test_guesses_are_answered(guess: str) -> None:
     """An error about a name that does not exist shows the line that works."""
@@ -135,7 +133,6 @@ def test_guesses_are_answered(guess: str) -> None:
         call()
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("text", ["0m", "-1km", "a kilometre", "1 parsec"])
 def test_texts_without_a_length(text: str) -> None:
     """A text that is no positive length is refused with its argument."""
@@ -144,7 +141,6 @@ def test_texts_without_a_length(text: str) -> None:
             ask()
 
 
-@pytest.mark.once
 def test_names_in_files_and_frames_agree(here: Path) -> None:
     """The regions of a file are those of its frame, named by its column of names."""
     frame = geopandas.read_file("districts.gpkg").set_index("name").rename_axis("region")
@@ -153,7 +149,6 @@ def test_names_in_files_and_frames_agree(here: Path) -> None:
     assert answers[0].index.tolist() == ["west", "east"]
 
 
-@pytest.mark.once
 def test_cells_are_metres_in_feet() -> None:
     """A side of a cell is in metres, also in a coordinate system in feet; so is a text."""
     feet = geopandas.GeoDataFrame(geometry=shapely.points([[6.0e6, 2.1e6], [6.01e6, 2.11e6]]), crs=2227)
@@ -164,7 +159,6 @@ def test_cells_are_metres_in_feet() -> None:
         assert heat.grid.cell == pytest.approx(20_000 / 0.3048, rel=1e-5)
 
 
-@pytest.mark.once
 def test_texts_of_places_are_points() -> None:
     """A text has the latitude first, and means the point of the same longitude and latitude."""
     point = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
@@ -172,7 +166,6 @@ def test_texts_of_places_are_points() -> None:
     assert first == second
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("line", "answer"),
     [

@@ -72,7 +72,6 @@ def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> Non
     assert "40 km" in str(planned)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
 def test_a_hulls_budget_meets_the_error(notion: Literal["CGP", "GP"]) -> None:

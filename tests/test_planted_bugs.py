@@ -52,7 +52,7 @@ from tests.queries import test_crowd, test_support
 from tests.queries import test_units as test_query_units
 from tests.zones import test_centres, test_cutting, test_zones_release
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def wrong_center(patch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,10 @@ import pytest
 
 from geoveil.host import processes
 from geoveil.host.processes import is_running, process_space, this_process
+from tests.systems import POSIX
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("fork", [lambda: os.fork(), lambda: ctypes.CDLL(None).fork()], ids=["python", "c"])
 @pytest.mark.parametrize("page", [True, False], ids=["remembered", "asked"])
 def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +39,7 @@ def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypa
     assert this_process() == mine
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler of a signal may fork at any moment; the child does not take the parent's identity."""
     if processes._PAGE is None:
@@ -60,7 +61,7 @@ def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 1
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_process_that_has_ended_is_not_running() -> None:
     """Neither an ended process nor an earlier one of the same id is running."""
     number, start = this_process()

@@ -11,7 +11,6 @@ from geoveil.report.limits_table import CROWD_TABLE, HEADINGS, TABLE, Topic
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("place", "table"), [(0, TABLE), (1, CROWD_TABLE)], ids=["points", "a crowd"])
 def test_the_page_about_limits_has_the_same_tables(place: int, table: tuple[Topic, ...]) -> None:
     """Row by row, in the same order."""

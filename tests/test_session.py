@@ -22,6 +22,7 @@ from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidData, 
 from geoveil.privacy import exact
 from tests.formats import BAY, people
 from tests.questions import EVERY_QUESTION, QUESTIONS, ask_in, release_of, session_of
+from tests.systems import POSIX
 
 WALK = np.column_stack([np.arange(30) * 100.0, np.zeros(30)])
 
@@ -343,7 +344,7 @@ def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path)
     assert (again.entry, again.content) == (pending.entry, "answer")
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_fork_does_not_double_a_budget() -> None:
     """A budget in memory belongs to one process and cannot be spent in a fork."""
     session = gv.Locations(WALK).session(rho="1e-3")

@@ -38,7 +38,6 @@ def _same_day() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @every_kind
 def test_files_do_not_depend_on_what_zones_cover(kind: str, tmp_path: Path) -> None:
     """Rides that differ only within the margin around a home give the same files, byte by byte."""

@@ -477,7 +477,6 @@ REWRITTEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("how", REWRITTEN)
 def test_rewritten_files_are_named(how: str, released: Path) -> None:
     """A file that a program rewrote is not as certified, and what rewrote it is named; another change is only that."""

@@ -53,8 +53,6 @@ from tests.reference import (
     tape,
 )
 
-pytestmark = pytest.mark.once
-
 RHO, EPSILON = CGP(rho=0.5), GP(epsilon=1)
 
 

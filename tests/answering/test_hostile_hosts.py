@@ -43,8 +43,6 @@ from tests.formats import BAY, make, people
 from tests.oracle import Floats
 from tests.questions import EVERY_QUESTION, ask, release_of, release_of_query
 
-pytestmark = pytest.mark.once
-
 
 def refuse(*told: Any) -> None:
     """Fail when numpy calls it."""

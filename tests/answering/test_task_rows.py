@@ -16,6 +16,7 @@ from geoveil.spark import task_rows
 from geoveil.spark.frame_columns import TIME, check_times
 from geoveil.spark.task_rows import Refusal, TaskFacts, gathered, without_data
 from geoveil.spark.tasks import own_source
+from tests.systems import POSIX
 
 
 class Rows:
@@ -100,7 +101,7 @@ def test_facts_survive_their_text() -> None:
     assert TaskFacts.read(facts.written()) == facts
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_forked_task_does_not_repeat_its_parent() -> None:
     """Two forks of a process that has drawn already get keystreams of their own."""
     first = own_source(None, 0)

@@ -22,6 +22,7 @@ from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError, Ledger
 from tests.ledgers import KEY, charge, cut, edit
 from tests.patience import impatient
 from tests.postgres import database
+from tests.systems import POSIX
 
 pytestmark = pytest.mark.slow
 
@@ -382,7 +383,7 @@ print(turns)
 """
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["backup", "restore"])
 def test_killed_copies_are_never_charged(what: str, tmp_path: Path) -> None:
@@ -439,7 +440,7 @@ def test_backups_at_once_are_apart(tmp_path: Path) -> None:
     assert Ledger(tmp_path / "monday.db").verify() == 1
 
 
-@pytest.mark.posix
+@POSIX
 def test_copies_keep_permissions(tmp_path: Path) -> None:
     """A backup and a restored ledger can be read by nobody who cannot read the original."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")

@@ -30,6 +30,7 @@ from tests.ledgers import COST, KEY, WALK, charge, connection_of
 from tests.patience import impatient
 from tests.postgres import database, server
 from tests.questions import session_of
+from tests.systems import POSIX
 
 LOOP = """
 import sys
@@ -72,7 +73,7 @@ def killed(place: str, moments: int, seed: int, *, keyed: bool) -> None:
         assert len(charged) <= len({line["key"] for line in charged}) + moments
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True], ids=["unkeyed", "keyed"])
 def test_a_crash_costs_budget_never_privacy(place: str, keyed: bool) -> None:
@@ -80,7 +81,7 @@ def test_a_crash_costs_budget_never_privacy(place: str, keyed: bool) -> None:
     killed(place, 2, seed=1, keyed=keyed)
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.long
 @pytest.mark.parametrize("keyed", [False, True], ids=["unkeyed", "keyed"])
 def test_two_hundred_crashes(place: str, keyed: bool) -> None:
@@ -112,7 +113,7 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
     assert Ledger(path).verify() >= 1 + len(charged)
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """The operating system's limit on the size of files is noticed."""

@@ -27,6 +27,7 @@ from geoveil.errors import BudgetExceeded, LedgerTimeout, LedgerUnavailable
 from geoveil.host.processes import this_process
 from tests.ledgers import COST, charge
 from tests.patience import impatient
+from tests.systems import POSIX
 
 
 class Stopped(BaseException):
@@ -138,7 +139,7 @@ def test_interrupted_commits_charge_once(
 # A signal may interrupt the deletion of any object in the main thread, such as one of an earlier test.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
-@pytest.mark.posix
+@POSIX
 def test_signals_interrupt_no_commit(tmp_path: Path) -> None:
     """Threads are charged once for each release while signals interrupt the main thread, whose commits they share."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")
@@ -221,7 +222,7 @@ def stop_main() -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.posix
+@POSIX
 def test_work_goes_on_without_its_caller() -> None:
     """A signal interrupts the main thread at once, and not the work that it waits for."""
     going, ended = threading.Event(), threading.Event()
@@ -238,7 +239,7 @@ def test_work_goes_on_without_its_caller() -> None:
     assert ended.wait(60)
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_fork_finds_one_thread() -> None:
     """The thread that does the main thread's work ends before a fork, and each of the two has another one after it."""
     before = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0
@@ -328,7 +329,7 @@ def test_an_interrupted_reading_holds_up_nobody(tmp_path: Path, reading: str) ->
     charge(ledger, "ann")
 
 
-@pytest.mark.posix
+@POSIX
 def test_an_interrupted_wait_charges_nothing(tmp_path: Path) -> None:
     """A charge that is interrupted before a thread commits it is withdrawn."""
     ledger = Ledger(tmp_path / "budget.db")

@@ -26,6 +26,7 @@ from geoveil.errors import (
 )
 from tests.ledgers import WALK, charge, edit, in_processes
 from tests.patience import impatient
+from tests.systems import POSIX
 
 #: Two times by a store's clock, with a lease's length and a second between them.
 PAST, LATER = "2026-05-03T10:00:00.000000+00:00", "2026-05-03T10:10:01.000000+00:00"
@@ -39,7 +40,7 @@ def _asking(place: str, results: Any) -> None:
     results.put((release.id, release.value.tobytes(), release.entry.number))
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.slow
 def test_processes_with_one_key_get_one_answer(place: str) -> None:
     """Processes that ask with one key get one charge, one draw and identical answers."""
@@ -171,7 +172,7 @@ def test_long_draws_hold_their_leases(tmp_path: Path, monkeypatch: pytest.Monkey
     assert held == ["heatmap"]
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_function_that_forks_gets_one_answer(place: str) -> None:
     """The process that was charged has it; the fork, which could draw another one for the same charge, has none."""
     ledger = Ledger(place)
@@ -196,7 +197,7 @@ def test_a_function_that_forks_gets_one_answer(place: str) -> None:
     assert ledger.verify() == 5
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_fork_does_not_store_what_its_parent_was_charged_for(place: str) -> None:
     """A fork stores no answer, which would be a second one for its parent's charge."""
     ledger = Ledger(place)
@@ -214,7 +215,7 @@ def test_a_fork_does_not_store_what_its_parent_was_charged_for(place: str) -> No
     assert charge(ledger, "ann", key="k").content == "mine"
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
     """The lease of a killed process is taken over, also while its parent has not noticed that it has ended."""
     ledger = Ledger(place, timeout=20)

@@ -24,6 +24,7 @@ from geoveil.errors import (
 )
 from tests.ledgers import COST, KEY, charge, charging, in_processes
 from tests.questions import release_of
+from tests.systems import POSIX
 
 
 def test_an_account_is_kept(place: str) -> None:
@@ -188,7 +189,7 @@ def test_an_attempt_without_an_answer_is_spent(place: str, key: str | None) -> N
     assert ledger.verify() == 4
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.slow
 def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -> None:
     """Eight processes of 8 threads: no charge is lost, and the total is met to the last one."""
@@ -204,7 +205,7 @@ def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -
     assert ledger.verify() == 129
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
     """A forked process opens another connection instead of using its parent's."""
     ledger = Ledger(place)

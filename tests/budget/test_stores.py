@@ -35,6 +35,7 @@ from geoveil.errors import BudgetExceeded, LedgerError, LedgerTimeout, LedgerUna
 from tests.ledgers import charge, connection_of, in_processes
 from tests.patience import impatient
 from tests.postgres import database, restart
+from tests.systems import POSIX
 
 HALF = gv.CGP(rho="5e-4")
 
@@ -221,8 +222,7 @@ def frozen(process: int) -> Iterator[None]:
         os.kill(process, signal.SIGCONT)
 
 
-@pytest.mark.posix
-@pytest.mark.once
+@POSIX
 @pytest.mark.slow
 def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     """For a charge, for its store, and for reading; afterwards the ledger goes on."""
@@ -243,8 +243,7 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
     assert ledger.verify() == 3
 
 
-@pytest.mark.posix
-@pytest.mark.once
+@POSIX
 @pytest.mark.slow
 def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
     """Whether it was charged is not known, and the error does not claim otherwise."""
@@ -293,7 +292,6 @@ def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(se
         time.sleep(0.01)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     """A client that disappears within a transaction blocks others no longer than its own time limit."""
@@ -311,7 +309,6 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
     assert silent.verify() == 2
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     """A ledger that was idle while its server restarted connects again."""
@@ -326,7 +323,6 @@ def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
     assert ledger.verify() == 3
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_a_stricter_default_of_the_database_changes_nothing(served: str, level: str) -> None:
@@ -397,7 +393,7 @@ def read_only(folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
     """Accounts, statements and verification write nothing, and leave no file behind; charges are refused."""
     before = sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir())

@@ -18,8 +18,9 @@ from geoveil.budget.sqlite_store import SQLite
 from geoveil.errors import BudgetExceeded, LedgerError, LedgerTampered, LedgerUnavailable
 from tests.budget.test_stores import mounted, read_only
 from tests.ledgers import COST, charge
+from tests.systems import POSIX
 
-pytestmark = pytest.mark.posix
+pytestmark = POSIX
 
 #: Charges ann as often as asked, says so, and keeps the ledger open until its input ends.
 CHARGING = """

@@ -14,7 +14,6 @@ import pytest
 
 import geoveil as gv
 
-pytestmark = pytest.mark.once
 START = pd.Timestamp("2026-05-04T08:00Z")
 
 

@@ -18,8 +18,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.cli.test_program import EVERY
+from tests.systems import POSIX
 
-pytestmark = [pytest.mark.posix, pytest.mark.once, pytest.mark.deep, pytest.mark.slow]
+pytestmark = [POSIX, pytest.mark.deep, pytest.mark.slow]
 
 OUTPUTS = Path(__file__).parent / "outputs"
 WIDTHS = (60, 80, 120)

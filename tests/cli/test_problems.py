@@ -17,6 +17,7 @@ import geoveil as gv
 from geoveil.answering import preparation, streaming
 from tests.command_line import BIN, LOCAL, shell
 from tests.formats import make
+from tests.systems import POSIX
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run:
     assert not [path for path in tmp_path.iterdir() if path.name != "trips.csv"]
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("command", ["check", "points", "hull", "density"])
 def test_a_file_that_may_not_be_read_is_about_the_data(command: str, run: Any, tmp_path: Path) -> None:
     """A file without the right to read it has the exit code of data, as one that does not exist."""
@@ -214,7 +215,7 @@ def ended(running: Any, number: signal.Signals) -> int:
     raise AssertionError("it did not end")
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_real_interruption(tmp_path: Path) -> None:
     """A signal while the command waits for its input."""
     line = [str(BIN / "geoveil"), "points", "-", "-o", "out.csv", *LOCAL, "--rho", "1"]
@@ -230,7 +231,7 @@ def test_a_real_interruption(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(name: str, tmp_path: Path) -> None:
     """A closed terminal or a scheduler's patience leaves nothing true behind, aside or here."""

@@ -18,8 +18,6 @@ import shapely
 
 from tests.command_line import LOCAL
 
-pytestmark = pytest.mark.once
-
 TRACK = """<gpx version="1.1" creator="t" xmlns="http://www.topografix.com/GPX/1/1">
 <wpt lat="37.77" lon="-122.42"/>
 <trk><trkseg><trkpt lat="37.771" lon="-122.42"><time>2026-05-01T08:00:00Z</time></trkpt>

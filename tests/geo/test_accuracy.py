@@ -16,8 +16,6 @@ from geoveil.errors import InvalidCoordinateSystem
 from geoveil.geo.areas import Area
 from geoveil.geo.planes import plane_of
 
-pytestmark = pytest.mark.once
-
 Floats = NDArray[np.float64]
 
 #: A system, an area, a place that its map treats apart, the axis along which to leave it, and a metre in units.

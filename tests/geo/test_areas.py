@@ -55,7 +55,6 @@ def law_holds(lon: Floats, lat: Floats, released: Floats, sigma: float) -> bool:
     return all(stats.kstest(part, stats.norm(scale=sigma).cdf).pvalue > 1e-6 for part in along)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.statistical
 @EVERYWHERE
@@ -200,7 +199,6 @@ def test_no_noise_is_so_large_that_nothing_comes_back(lat: float, lon: float) ->
     assert release.beyond > 40
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_every_question_takes_degrees() -> None:
     """With a budget so large that noise is nothing, answers are the truth, in degrees or in metres."""
@@ -354,7 +352,6 @@ def test_released_degrees_can_be_processed() -> None:
         assert off(raw.remap(prior)) < off(raw)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_what_is_no_plane_is_refused() -> None:
     """Degrees, Mercator, systems of the whole world, nonsense; and arrays that do not say their system."""
@@ -448,7 +445,6 @@ def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
             gv.Locations(frame, area=32610, outside=outside).points(rho=1e4)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "inside"),
@@ -491,7 +487,6 @@ def test_unknown_and_vast_regions_are_refused() -> None:
             area_of(name)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_a_local_plane_is_known_by_its_name() -> None:
     """A frame in it says all of its area, also after a file or another program has had it."""
@@ -550,7 +545,6 @@ FOLDED: list[tuple[Any, tuple[float, float], tuple[float, float]]] = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(("crs", "one", "other"), FOLDED, ids=["2056", "27200", "8441"])
 def test_places_that_a_map_folds_onto_the_area_are_outside(
@@ -595,7 +589,6 @@ def test_a_pair_beyond_the_edges_of_a_zone() -> None:
     assert np.hypot(*(flat[0] - flat[1])) <= area_of(32610).stretch * ground
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["geoveil local a b c", "geoveil local 37.77 -122.42", "geoveil local 0 0 1e9 m"])
 def test_names_that_only_look_like_areas_are_refused(name: str) -> None:

@@ -265,7 +265,6 @@ def test_a_named_coordinate_is_stated_everywhere() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_warning_is_red_in_report_and_notebook(tmp_path: Path) -> None:
     """The page has a banner and a row in red, and so has the card; without warnings there is neither."""
     for keep, red in ((["city"], True), (None, False)):

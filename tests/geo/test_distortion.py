@@ -20,8 +20,6 @@ from geoveil.geo.areas import Area, area_of
 from geoveil.geo.distortion import measure_distortion
 from geoveil.geo.planes import Plane
 
-pytestmark = pytest.mark.once
-
 Floats = NDArray[np.float64]
 
 EARTH = pyproj.Geod(ellps="WGS84")

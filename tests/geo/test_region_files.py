@@ -16,7 +16,6 @@ from geoveil.geo.areas import area_of
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.region_files import named_regions, region_series
 
-pytestmark = pytest.mark.once
 h3 = pytest.importorskip("h3")
 
 #: Areas on a plain, across the antimeridian, in the far north, and around a corner of the icosahedron.

@@ -17,8 +17,6 @@ from geoveil.geo import tangent
 from geoveil.geo.tangent import REACH, Tangent, clamp_to_disc, ground_distance, rounding, shrink
 from geoveil.noise.reals import Reals
 
-pytestmark = pytest.mark.once
-
 Floats = NDArray[np.float64]
 
 EARTH = pyproj.Geod(ellps="WGS84")

@@ -13,8 +13,6 @@ from geoveil.errors import BudgetError
 from geoveil.live.account import SlidingAccount
 from tests.live.streams import largest_load
 
-pytestmark = pytest.mark.once
-
 GAPS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), min_size=1, max_size=40)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.live.streams import AREA, DAY, HOME, START, answers, stream
 
-pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
 RHO, DAYS, EVERY = 5e-4, 60, 1200
 #: A public place where a friend has met the person: what they know of a track beside its releases.

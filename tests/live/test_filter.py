@@ -14,8 +14,6 @@ from geoveil.live.habits import PERSON, VEHICLE
 from geoveil.live.mixture import MixturePart, chance_within, geometric_median, merge, merging_cost, radius_of
 from geoveil.live.places import PlaceMemory
 
-pytestmark = pytest.mark.once
-
 
 def part(weight: float, x: float, deviation: float, *, mode: int = 0) -> MixturePart:
     """A part at (x, 0)."""

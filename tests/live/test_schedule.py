@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from geoveil.live.schedule import Paid, Schedule
 from tests.live.streams import largest_load
-
-pytestmark = pytest.mark.once
 
 MINUTE, HOUR, DAY = 60 * 10**6, 3600 * 10**6, 86_400 * 10**6
 

@@ -19,8 +19,6 @@ from geoveil.live.smoother import smooth
 from geoveil.postprocess.motion import WALKING
 from geoveil.postprocess.smoothing import smooth as smooth_by_motion
 
-pytestmark = pytest.mark.once
-
 
 def life(days: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Times and true places of somebody between a home and a work 9 km away, a point every five minutes."""

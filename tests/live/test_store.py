@@ -23,6 +23,7 @@ from geoveil.errors import BudgetExceeded, IncompatibleGuarantees, InvalidParame
 from geoveil.live.store import LedgerStore
 from geoveil.mechanisms import Gaussian
 from tests.live.streams import DAY, HOME, MICROSECONDS, START, answers, largest_load, stream
+from tests.systems import POSIX
 
 
 def ledger_at(place: str, rho: float = 5e-5) -> gv.Ledger:
@@ -196,7 +197,7 @@ for number in range(int(sys.argv[2]), 10**6):
 
 
 @pytest.mark.slow
-@pytest.mark.posix
+@POSIX
 def test_nothing_is_charged_or_answered_twice_after_kill(place: str) -> None:
     """Killed with -9 again and again, each time with a retry of the last pings, a stream keeps its promise."""
     ledger_at(place)

@@ -25,6 +25,7 @@ from geoveil.live import stream as stream_module
 from geoveil.live.store import MemoryStore
 from geoveil.noise import Reals
 from tests.live.streams import AREA, DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
+from tests.systems import POSIX
 
 #: Gaps between pings in seconds, and what happens: an ordinary ping, a late one, a repeated one, a crash while an
 #: answer is drawn, and a restart.
@@ -72,7 +73,6 @@ def _crash(*_: Any) -> None:
 ANYTHING = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @ANYTHING
 @given(HAPPENINGS)
@@ -184,7 +184,6 @@ def test_first_wins_and_the_place_does_not_matter() -> None:
     assert [each.time // MICROSECONDS - START for each in answers(one)] == [0, 60, 120]
 
 
-@pytest.mark.once
 def test_a_weeks_queue_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 000 old pings at once draw nothing and charge nothing."""
     one = stream()
@@ -264,7 +263,6 @@ def test_noise_follows_the_time_that_has_passed() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.once
 @pytest.mark.slow
 def test_released_points_have_the_stated_noise() -> None:
     """Released minus true is normal with the stated scale; noise that is 10% smaller would be noticed."""
@@ -335,7 +333,7 @@ def test_a_stream_does_not_depend_on_who_updates_it() -> None:
     assert times == sorted(set(times))
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_fork_cannot_spend_again() -> None:
     """A stream in memory refuses to go on in a forked process."""
     one = stream()
@@ -499,7 +497,6 @@ BUGS = [one_early, charge_after_draw, dedupe_by_place, restart_forgets, crash_re
 RESTARTS = [(60.0, "ping"), (600.0, "restart"), (0.0, "again"), (60.0, "crash"), (0.0, "ping"), (0.0, "late")] * 12
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", [None, *BUGS], ids=lambda plant: plant.__name__ if plant else "none")
 def test_planted_bugs_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:

@@ -43,8 +43,6 @@ from tests.reference import (
     turns,
 )
 
-pytestmark = pytest.mark.once
-
 #: Under these, the scale of noise is the Lipschitz constant.
 RHO, EPSILON = CGP(rho=0.5), GP(epsilon=1)
 

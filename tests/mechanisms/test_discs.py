@@ -18,8 +18,6 @@ from geoveil.noise import Entropy, Experiment, Source
 from geoveil.privacy import CGP
 from tests.oracle import ALPHAS, Floats, renyi
 
-pytestmark = pytest.mark.once
-
 UNIFORM = UniformDisc.hiding(200)
 GAUSSIAN = TruncatedGaussian.of(CGP(rho=2e-5))
 #: Close to the reach, where the truncation matters, and on a disc so large that the sphere is curved.

@@ -24,8 +24,6 @@ from tests.oracle import (
     tightness,
 )
 
-pytestmark = pytest.mark.once
-
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 
 

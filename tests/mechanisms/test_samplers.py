@@ -31,7 +31,7 @@ from geoveil.privacy import CGP, GP
 from geoveil.queries.identity import Points
 from tests.oracle import Floats
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
+pytestmark = [pytest.mark.deep, pytest.mark.slow, pytest.mark.statistical]
 
 RHO, EPSILON = CGP(rho=1e-4), GP(epsilon=0.02)
 #: With fixed seeds a test either always passes or never; this is how likely a right sampler was to get a bad seed.

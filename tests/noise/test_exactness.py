@@ -28,8 +28,7 @@ from geoveil.privacy import CGP, GP
 from geoveil.queries import evaluation
 from tests.oracle import Floats
 from tests.questions import EVERY_QUESTION, ask
-
-pytestmark = pytest.mark.once
+from tests.systems import POSIX
 
 # ------------------------------------------------------------------------------------------ what numpy is trusted with
 
@@ -310,8 +309,8 @@ def in_a_fork(draw: Callable[[], Floats]) -> Floats:
     return np.frombuffer(found)
 
 
-@pytest.mark.posix
-@pytest.mark.entropy
+@POSIX
+@pytest.mark.usefixtures("bits_of_the_system")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_worker_has_noise_of_its_own() -> None:
     """Two workers that inherit a numpy generator release the same noise; two of ours do not."""

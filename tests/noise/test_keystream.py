@@ -23,9 +23,10 @@ from geoveil.noise import Entropy, keystream, settled
 from geoveil.noise.keystream import Keystream, random_bytes
 from geoveil.privacy import CGP
 from tests.prefork import fork_in_c
+from tests.systems import POSIX
 
 pytestmark = [
-    pytest.mark.entropy,
+    pytest.mark.usefixtures("bits_of_the_system"),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
 ]
 
@@ -84,7 +85,7 @@ def test_threads_share_no_stream() -> None:
 FORKS = {"os.fork": lambda: os.fork(), "a fork in C": fork_in_c}
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.parametrize("count", [64, 5000], ids=["short", "long"])
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -101,7 +102,7 @@ def test_forked_processes_share_no_bytes(fork: Callable[[], int], count: int) ->
     assert all(len(part) == count for part in found)
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_stream_that_is_carried_over_is_noticed(fork: Callable[[], int]) -> None:
@@ -129,7 +130,7 @@ def test_a_server_that_forks_its_workers_repeats_no_noise(carried: bool) -> None
     assert (len(set(told)) < 14) == carried
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system does not tell when a process started")
 def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grandchild may get the id of a process that has ended; its budget in memory is not the grandchild's."""
@@ -151,7 +152,7 @@ def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.Monkey
     assert in_a_fork(refused, fork_in_c) == b"refused"
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_in_the_middle_of_a_question_gives_one_answer(fork: Callable[[], int]) -> None:
@@ -180,7 +181,7 @@ def test_a_fork_in_the_middle_of_a_question_gives_one_answer(fork: Callable[[], 
     os.close(send)
 
 
-@pytest.mark.posix
+@POSIX
 def test_a_fork_does_not_wait_for_threads_it_does_not_have() -> None:
     """A thread that refines while another one forks leaves no lock behind that the child would wait for."""
     inside, done = threading.Event(), threading.Event()

@@ -20,8 +20,6 @@ from geoveil.noise.source import ACCURACY
 from tests.oracle import Floats
 from tests.reference import Tape, tape
 
-pytestmark = pytest.mark.once
-
 #: How far bins reach: as in releases, and so little that the tail has a large part of the mass.
 REACHES = [6, 2, 1]
 N, H = 2**12, 1 / 16

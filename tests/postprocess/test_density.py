@@ -20,8 +20,6 @@ from geoveil.postprocess.kernels import Noise, NoisyPoints, cell_kernel
 from tests.geo.test_forms import in_the_plane
 from tests.questions import release_of
 
-pytestmark = pytest.mark.once
-
 Floats = NDArray[np.float64]
 
 GRID = Grid((0, 0, 4000, 3000), cell=250)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from geoveil.postprocess.flow_sharpening import blurred_flows, sharpen_flows
 from geoveil.postprocess.sharpening import simplex, spline_taps
-
-pytestmark = pytest.mark.once
 
 SHAPE, CELLS, TRIPS = (8, 9), 72, 3000
 

@@ -24,8 +24,6 @@ from geoveil.postprocess.remapping import PointPosterior, choose, over_cells, ov
 from tests.geo.test_forms import in_the_plane
 from tests.questions import release_of
 
-pytestmark = pytest.mark.once
-
 Floats = NDArray[np.float64]
 
 PLACES = np.array([[0.0, 0.0], [900.0, 0.0], [300.0, 800.0], [5000.0, 5000.0]])

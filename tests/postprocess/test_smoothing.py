@@ -73,7 +73,6 @@ def test_times_closer_than_can_be_told_apart_do_no_harm() -> None:
     np.testing.assert_allclose(smooth(y, near, 3_000, TAXI), smooth(y, times, 3_000, TAXI), rtol=0, atol=2)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("sigma", [300.0, 3_000.0, 30_000.0])
@@ -95,7 +94,6 @@ def test_the_error_is_the_expected_one_where_the_prior_is_true(sigma: float) -> 
     assert np.max(np.array(fitted) / raw) < 1
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("motion", [WALKING, CYCLING, CAR, TAXI])
@@ -135,7 +133,6 @@ def test_a_point_that_cannot_be_noise_is_kept_and_leaves_the_others_alone() -> N
     assert (moved > 1_000).sum() <= 2
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_it_moves_and_turns_with_the_points_and_the_clock() -> None:
     """Shifting the times changes nothing; shifting or turning the points shifts or turns the estimates."""
@@ -165,7 +162,6 @@ def crowd(sizes: list[int], rng: np.random.Generator) -> tuple[Floats, Floats, F
     return np.concatenate(y), np.concatenate(times), np.concatenate(noise)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 100, 2**14])
 def test_many_persons_are_smoothed_as_each_alone(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +225,6 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
             Motion(spread, speed, tail)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.statistical
 @requires_cabspotting

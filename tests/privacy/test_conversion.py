@@ -110,7 +110,6 @@ def test_every_form_covers_gaussian_noise(rho: float, delta: float, within: floa
         assert _gaussian_delta(rho, _epsilon(rho, delta, within, form) * within, within) <= delta * (1 + 1e-6)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @EVERY_FORM
 @MANY
@@ -120,7 +119,6 @@ def test_the_pair_at_the_reach_is_the_worst(form: str, rho: float, delta: float,
     assert _epsilon(rho, delta, part * within, form) <= _epsilon(rho, delta, within, form) * (1 + 1e-9)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @EVERY_FORM
 @MANY
@@ -134,7 +132,6 @@ def test_epsilon_grows_with_the_budget_and_falls_with_delta(
     assert epsilon <= _epsilon(rho, delta / factor, within, form) * (1 + 1e-9)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @EVERY_FORM
 @settings(max_examples=50)

@@ -49,7 +49,6 @@ def test_a_fraction_that_no_decimal_meets_is_rounded_down() -> None:
     assert gv.CGP(rho=Fraction(2, 3)).rho == Decimal("0." + "6" * 30)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @MANY
 @given(guarantees, st.integers(1, 200))

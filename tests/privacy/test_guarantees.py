@@ -251,7 +251,6 @@ def test_what_is_left_is_what_was_not_spent(make: Any) -> None:
             make("0.3") - make(spent)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @MANY
 @given(guarantees, st.fractions(Fraction(1, 100), Fraction(100)))

@@ -18,7 +18,6 @@ from geoveil.errors import InvalidParameter
 from tests.budgets import MANY, budgets
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @MANY
 @given(budgets)
@@ -54,7 +53,6 @@ def test_hiding_and_attacker_are_inverse(chance: float, distance: float) -> None
         assert chance - 1e-5 <= reached <= chance + 1e-12
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @MANY
 @given(st.floats(1e-10, 1), st.floats(1e-10, 1), st.floats(1, 1e5), st.floats(1, 1e5))

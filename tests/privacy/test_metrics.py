@@ -32,7 +32,6 @@ def pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return x, np.where(stays[:, None], x, y)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @MANY
 @given(pairs())
@@ -46,7 +45,6 @@ def test_the_metrics_are_ordered(pair: tuple[NDArray[np.float64], NDArray[np.flo
     assert gv.dist_2(x, y) <= math.sqrt(n) * gv.dist_inf(x, y) * slack
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @MANY
 @given(pairs())
@@ -60,7 +58,6 @@ def test_the_metrics_are_what_they_say(pair: tuple[NDArray[np.float64], NDArray[
     assert gv.dist_1(x, y) == gv.dist_1(y, x)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(METRICS, METRICS)))
 @settings(max_examples=50)

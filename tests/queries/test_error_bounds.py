@@ -13,7 +13,7 @@ import pytest
 from tests.cabspotting import Floats, folder, names, requires_cabspotting, synthetic, trajectory
 from tests.measure import CASES, Measured, first_within_at_worst, measure, measure_at_once, nearest_at_worst
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow, pytest.mark.statistical]
+pytestmark = [pytest.mark.deep, pytest.mark.slow, pytest.mark.statistical]
 
 EXACT = pytest.mark.parametrize("name", [q.name for q in CASES.values() if q.exact])
 WORST_CASE = pytest.mark.parametrize("name", [q.name for q in CASES.values() if not q.exact])

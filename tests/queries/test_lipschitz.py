@@ -23,8 +23,6 @@ from geoveil.queries.extent import enclosing
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from tests.questions import QUESTIONS, ask, release_of
 
-pytestmark = pytest.mark.once
-
 Floats = NDArray[np.float64]
 
 METRICS = {"inf": gv.dist_inf, "2": gv.dist_2, "1": gv.dist_1}

@@ -14,8 +14,6 @@ import geoveil as gv
 from geoveil.noise import Entropy, Experiment, Source, as_reals
 from geoveil.queries import FirstWithin, Nearest, Persons, Points, Query, SupportHull, ask_each, convex, restored_each
 
-pytestmark = pytest.mark.once
-
 ORIGIN = np.zeros(2)
 #: The probability with which one test of a right law fails, for bits that are not fixed.
 FALSE_ALARM = 1e-6

@@ -75,7 +75,6 @@ def tuples(kind: str, d: int, sizes: Any) -> Any:
     return x + 9e7
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["anywhere", "sphere", "line", "grid", "repeated", "nearly one place"])
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -129,7 +128,6 @@ def crowd(persons: int) -> Any:
     return geopandas.GeoDataFrame({"user": whose}, geometry=geopandas.points_from_xy(*places.T), crs=32610)
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["points", *FAST])
 def test_no_function_is_called_for_each_person(name: str) -> None:
@@ -149,7 +147,6 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
     assert calls(first) > 400  # what the count would notice
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_boxes_of_many_are_those_of_each() -> None:
     """In degrees a box bends; also around a pole, and across the antimeridian. Many take few calls."""

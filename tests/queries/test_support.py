@@ -32,7 +32,7 @@ from geoveil.queries.support import SupportHull, best_hull
 from tests.oracle import Floats
 from tests.questions import release_of
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def support(x: Floats, k: int) -> Floats:

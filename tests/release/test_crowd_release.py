@@ -73,7 +73,6 @@ def asked(name: str, rng: np.random.Generator) -> Any:
 
 @pytest.mark.deep
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize("name", ["map", "map, GP", "fine map, GP", "counts, GP", "flows"])
 def test_the_bound_of_noise_is_its_quantile(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`error(0.05)` is the 95% quantile of the largest noise, within 5%, and `each` that of one number."""

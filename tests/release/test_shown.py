@@ -103,10 +103,7 @@ KINDS: dict[str, tuple[Any, str]] = {
 _FIRST = ("points", "lines", "hull", "indices", "file")
 EVERY_KIND = pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.deep, pytest.mark.once, pytest.mark.slow])
-        for kind in KINDS
-    ],
+    [pytest.param(kind, marks=() if kind in _FIRST else [pytest.mark.deep, pytest.mark.slow]) for kind in KINDS],
 )
 
 
@@ -190,7 +187,6 @@ def test_a_card_of_a_million_points_is_small() -> None:
     assert len(release._repr_html_().encode()) < 100_000
 
 
-@pytest.mark.once
 def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     """Hulls of many persons are drawn in part, and the card says so; noisy lines are hexagons."""
     frame = trips(900)

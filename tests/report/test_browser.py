@@ -21,7 +21,7 @@ from geoveil.report.formatting import WARNING
 from geoveil.report.palette import LIGHT
 from tests.report.chromium import SETTLED
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
 
 RADIUS = 468.0
 CITY, OCEAN = (-122.45, 37.75), (-122.56, 37.75)

@@ -15,7 +15,7 @@ from geoveil.report import Layer, Report, compose
 from geoveil.report.figure import draw_scene
 from geoveil.report.formatting import WARNING
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 FERRY = (-122.3937, 37.7955)

@@ -23,7 +23,7 @@ from geoveil.report.ground.basemap import check_basemap, read_basemap
 from geoveil.report.ground.surroundings import Ground, _components, _without_stumps, ground_around
 from geoveil.report.map_projection import Box, Projection
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TEN = {
     "San Francisco": (-122.42, 37.77),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
 
 CELLS = [
     """

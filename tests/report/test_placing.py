@@ -25,7 +25,7 @@ from geoveil.report.palette import DARK, LIGHT, PERSONS, ink, person
 from geoveil.report.scene import Label
 from tests.report.ten_places import PLACES, release_at
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 VIEW = Box(-5e3, -5e3, 5e3, 5e3)
 

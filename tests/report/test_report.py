@@ -101,7 +101,6 @@ class Outline(HTMLParser):
         self.text.append(data)
 
 
-@pytest.mark.once
 def test_the_page_is_whole_and_in_order() -> None:
     """Tags nest, and the parts follow one another: heading, plain words, map, legend, meaning, curve, details."""
     release = ask("points", person="user")
@@ -137,7 +136,6 @@ def test_the_page_is_whole_and_in_order() -> None:
         assert told in text
 
 
-@pytest.mark.once
 def test_the_page_loads_nothing() -> None:
     """No tag or style of it names a file, an address or an image."""
     text = page(report_of(ask("points", person="user")))
@@ -165,7 +163,6 @@ def test_data_is_text_wherever_it_stands() -> None:
     assert sum(tag == "b" for tag, _ in outline.tags) == 1  # of the curve
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("truth", [False, True])
 def test_truth_is_announced(truth: bool) -> None:
     """With a layer of truth, and only then, the page begins with a warning and its title does."""
@@ -186,7 +183,6 @@ def dots(text: str) -> np.ndarray[Any, Any]:
     return np.concatenate([step.cumsum(axis=0) for step in steps]) * [1, -1]
 
 
-@pytest.mark.once
 def test_without_truth_nothing_of_it_is_there() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
@@ -215,7 +211,6 @@ def test_the_truth_has_no_say_in_the_view() -> None:
     assert (round(alone.lon), round(alone.lat)) == (10, 50)
 
 
-@pytest.mark.once
 def test_tails_do_not_shrink_the_map() -> None:
     """Points far out are drawn, and the first view is that of most others."""
     places = np.random.default_rng(3).normal([-122.4, 37.8], 0.01, size=(1000, 2))
@@ -273,7 +268,6 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
     np.testing.assert_array_equal(same.places, layer.places)
 
 
-@pytest.mark.once
 def test_a_projected_system_is_taken_back_to_degrees() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
     x = trips(50).to_crs(32610)
@@ -305,7 +299,6 @@ def test_a_place_is_a_mark(question: str) -> None:
     assert people.texts == ("ann", "bob")
 
 
-@pytest.mark.once
 def test_a_hull_is_an_area_with_a_band() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask("hull", x=trips(400), rho=1e-2)
@@ -324,7 +317,6 @@ def test_a_hull_is_an_area_with_a_band() -> None:
     assert inner.exterior.distance(shown.exterior) == pytest.approx(off, rel=0.01)
 
 
-@pytest.mark.once
 def test_hulls_of_persons_are_one_layer() -> None:
     """Each person's hull is a part; many have no bands."""
     frame = trips(300, by=np.repeat(np.arange(30), 10))
@@ -337,7 +329,6 @@ def test_hulls_of_persons_are_one_layer() -> None:
     assert len(bodies.parts) == 30
 
 
-@pytest.mark.once
 def test_bounds_are_a_box_whose_band_has_corners() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask("bounds")
@@ -412,7 +403,6 @@ def test_smoothed_and_line_shaped_releases() -> None:
     assert [key.text for key in scene.layers[0].keys][:3] == ["released points:", "ann", "bob"]
 
 
-@pytest.mark.once
 def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that can be seen are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask("points", x=trips(5000), person="user", rho=1e-5)
@@ -498,7 +488,6 @@ def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
         report_of(ask("center")).save(tmp_path / name)
 
 
-@pytest.mark.once
 def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
     report = report_of(ask("center"))

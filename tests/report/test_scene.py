@@ -26,7 +26,6 @@ from geoveil.report.scene import Label
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.once
 def test_many_points_are_a_density_with_a_scale() -> None:
     """More points than can be told apart are counted in hexagons without seams, all of them, with a legend."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
@@ -81,7 +80,6 @@ def test_classes_have_round_limits(least: float, most: float, limits: list[float
     assert limits_of(least, most) == pytest.approx(limits)
 
 
-@pytest.mark.once
 def test_circles_are_as_many_as_can_be_read() -> None:
     """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
@@ -245,7 +243,6 @@ def test_a_base_map_of_the_user_is_drawn_in_grey(tmp_path: Path) -> None:
     assert json.loads(json.dumps(scene.as_dict()))["groups"][-1]["name"] == "homes"
 
 
-@pytest.mark.once
 def test_numbers_that_noise_can_give_are_blank() -> None:
     """A heat map and counts draw no cell below their noise, in a map or a legend; what is released stays as it is."""
     rng = np.random.default_rng(3)
@@ -284,7 +281,6 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     assert counts.layers()[0].note.startswith(said)
 
 
-@pytest.mark.once
 def test_a_map_of_noise_alone_says_so() -> None:
     """Where no number is above the noise, a map has the place and the sentence, and no shades."""
     layer = Layer(

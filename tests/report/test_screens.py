@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page
 from tests.report.chromium import SETTLED
 from tests.report.ten_places import PLACES, Place, release_at
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SCREENS = Path(__file__).parent / "screens"
 WRITING = os.environ.get("GEOVEIL_SCREENS") == "write"

@@ -163,7 +163,7 @@ def run_page(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 def marked(page: Path) -> Any:
     """A page with its marks."""
     name = page.relative_to(ROOT).as_posix()
-    marks = [pytest.mark.slow] if name in SLOW else [pytest.mark.deep, pytest.mark.once] if name in DEEP else []
+    marks = [pytest.mark.slow] if name in SLOW else [pytest.mark.deep] if name in DEEP else []
     return pytest.param(page, marks=marks, id=name)
 
 
@@ -175,7 +175,6 @@ def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: 
 
 
 @pytest.mark.spark
-@pytest.mark.once
 @pytest.mark.filterwarnings("ignore")  # of Spark
 @pytest.mark.parametrize("page", [page for page in PAGES if "*Needs Spark:" in page.read_text(encoding="utf-8")])
 def test_code_that_needs_spark_runs(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +229,6 @@ def test_tables_of_budgets_are_what_the_library_computes() -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.once
 def test_the_map_of_the_officers_page_has_the_noise_that_it_states() -> None:
     """With 200 m hidden the map of the tutorial promises little about far-away places, and with 500 m it protects."""
     trips = pd.read_csv(DOCS / "learn" / "bike-trips.csv")

@@ -142,7 +142,6 @@ def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.once
 def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The notebook that readers take home has the code of the page, and runs beside the file that it names."""
     page = DOCS / "learn" / "data-scientist.md"
@@ -156,7 +155,6 @@ def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.deep
-@pytest.mark.once
 def test_the_site_is_built_without_a_problem(site: Path) -> None:
     """No broken link, no missing picture, no other host, no large page; what is generated is there."""
     pages = [page.relative_to(site).as_posix() for page in site.rglob("*.html")]
@@ -169,7 +167,6 @@ def test_the_site_is_built_without_a_problem(site: Path) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.once
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
 def test_search_and_copies_work_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
     """A page on the disk finds words of other pages as they are typed, and asks for files of the site alone.

@@ -12,7 +12,7 @@ from geoveil.studio.server import Studio
 from tests.studio.deciding import decide
 from tests.studio.driving import Visitor
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
 
 
 def test_accounts_on_a_phone(studio: Studio, visit: Callable[..., Visitor], trips: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from geoveil.studio.project import Project
 from tests.formats import people
 from tests.studio.deciding import decide, ticket_of
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

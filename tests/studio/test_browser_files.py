@@ -16,7 +16,7 @@ from tests.formats import people
 from tests.studio.driving import Visitor
 from tests.studio.test_received_files import TRACK
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
 
 Visit = Callable[..., Visitor]
 

@@ -25,7 +25,6 @@ from tests.studio.draw_counting import Draws
 from tests.studio.driving import Visitor
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.slow,
 ]
 

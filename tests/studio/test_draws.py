@@ -20,7 +20,7 @@ from geoveil.studio import pages
 from geoveil.studio.project import Project
 from tests.studio.draw_counting import Draws
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 #: The questions, with their options.
 OPTIONS = {

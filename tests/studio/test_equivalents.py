@@ -22,7 +22,7 @@ from geoveil.requests.opened_data import OpenedData
 from geoveil.studio.choices import Choices, StudioRequest, request_of
 from geoveil.studio.pages import _foreseen
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 #: Each question with its options, and with what else is decided about it.
 ASKED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {

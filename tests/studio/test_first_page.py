@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 #: Shows the first page twice, of an empty studio and while a file is read, and prints what was imported by then.
 PROGRAM = """

@@ -17,7 +17,7 @@ from geoveil.text.typed_values import read_length
 from tests.studio.driving import Visitor
 from tests.studio.test_refusals import receive, sent
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 Visit = Callable[..., Visitor]
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from geoveil.studio.server import Studio
 from tests.studio.driving import Visitor, asked
 from tests.studio.test_browser_studio import decided
+from tests.systems import POSIX
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.slow,
     pytest.mark.deep,
 ]
@@ -215,7 +215,7 @@ def started(file: Path, temporary: Path) -> Iterator[tuple[subprocess.Popen[str]
         yield process, found[0]
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tmp_path: Path) -> None:
     """After Ctrl-C and after SIGTERM the private folder with what was dropped is gone; a file that was named stays."""
@@ -229,7 +229,7 @@ def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tm
     assert trips.exists()
 
 
-@pytest.mark.posix
+@POSIX
 def test_the_end_prints_no_traceback(trips: Path, tmp_path: Path) -> None:
     """Ctrl-C just after the first page, while later pages are prepared, prints that the studio has ended."""
     with started(trips, tmp_path) as (process, address):

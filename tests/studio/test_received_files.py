@@ -16,7 +16,7 @@ from geoveil.studio.server import Studio
 from tests.formats import people
 from tests.studio.driving import Answered, asked
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROWS = "user,lat,lon\nann,37.78,-122.41\nbob,37.76,-122.45\n"
 #: A file of the Geolife data.

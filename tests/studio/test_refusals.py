@@ -17,7 +17,7 @@ from geoveil.studio.project import Project
 from tests.formats import people
 from tests.studio.deciding import ticket_of
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 #: What no page says: Python's values and lists, names of arguments, and words from inside the program.
 GARBLED = re.compile(

@@ -15,7 +15,7 @@ from tests import rides
 from tests.studio.test_refusals import GARBLED, sent
 from tests.worlds import HOME, commute
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 AT = f"{HOME[1]}, {HOME[0]}"
 FIELDS = {"places": AT, "hide": "200 m", "centres": "centres.json", "keep": "", "target": "shared"}

@@ -15,7 +15,7 @@ from geoveil.studio import pages
 from geoveil.studio.project import Project
 from tests.studio.deciding import release, send, ticket_of
 
-pytestmark = [pytest.mark.deep, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
 
 
 def test_a_key_signs(project: Project, tmp_path: Path) -> None:

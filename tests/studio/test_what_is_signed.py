@@ -25,7 +25,7 @@ from geoveil.studio.jobs import Job
 from geoveil.studio.project import Project
 from tests.studio.deciding import decide, release, send, ticket_of
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

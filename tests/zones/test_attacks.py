@@ -25,8 +25,6 @@ from geoveil.zones import (
 )
 from geoveil.zones.cutting import around
 
-pytestmark = pytest.mark.once
-
 HOME = (47.37, 8.54)
 METRE = math.degrees(1 / RADIUS)
 HIDING = Hiding.of(hide=200)

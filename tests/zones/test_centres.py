@@ -18,6 +18,7 @@ from geoveil.host.private_files import write_private
 from geoveil.mechanisms.discs import Disc
 from geoveil.noise import source_of
 from geoveil.zones import Centres, Hiding, Zone, backup_folder, distances, places_of
+from tests.systems import POSIX
 
 HIDING = Hiding.of(hide=200)
 HOME = "47.37,8.54"
@@ -135,7 +136,7 @@ def test_the_radius_is_public(tmp_path: Path) -> None:
     check_one_size(tmp_path / "centres.json")
 
 
-@pytest.mark.posix
+@POSIX
 def test_the_file_is_kept_like_a_key(tmp_path: Path) -> None:
     """Only its owner may read it and its copy; a file with other permissions is refused, and the remedy helps."""
     path = tmp_path / "centres.json"

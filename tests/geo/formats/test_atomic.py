@@ -23,6 +23,7 @@ from geoveil.geo.formats.atomic import ROOM, certificate_path, staging_folder, w
 from geoveil.geo.formats.fingerprints import files_of
 from tests.formats import BAY, FORMATS, make, people
 from tests.questions import release_of
+from tests.systems import POSIX
 
 #: More than the number of calls of one exchange.
 STEPS = 80
@@ -148,7 +149,7 @@ def test_lasting_faults_mix_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done
 
 
-@pytest.mark.posix
+@POSIX
 def test_kills_mix_nothing(tmp_path: Path) -> None:
     """A process that is killed before any call of the system leaves the old pair, the new one, or no pair."""
     target = tmp_path / "out.csv"
@@ -189,7 +190,7 @@ def writer(tmp_path: Path) -> Iterator[int]:
     os.close(told)
 
 
-@pytest.mark.posix
+@POSIX
 def test_second_writers_are_refused(tmp_path: Path, writer: int) -> None:
     """A target that another process writes is refused at once; after that process was killed it is free."""
     with pytest.raises(FileUnavailable, match="another program is writing it"):
@@ -225,7 +226,7 @@ def state_of_any(target: Path) -> None:
     assert before != after or json.loads(before)["sha256"] == hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest.mark.posix
+@POSIX
 def test_writers_do_not_interleave(tmp_path: Path) -> None:
     """Processes that replace the same target again and again leave a whole pair each time."""
     target = tmp_path / "out.csv"
@@ -265,7 +266,7 @@ def test_full_disks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert ledger.account("all").remaining < 1
 
 
-@pytest.mark.posix
+@POSIX
 def test_small_disks_are_refused(tmp_path: Path) -> None:
     """A real disk of 3 MB is found too small for a release of 60,000 points before the release is charged."""
     small = tmp_path / "small"

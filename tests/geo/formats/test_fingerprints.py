@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import pytest
-
 from geoveil.geo.formats.fingerprints import digest
+from tests.systems import POSIX
 
 
-@pytest.mark.posix
+@POSIX
 def test_line_breaks_in_names(tmp_path: Path) -> None:
     """A folder whose one file has a line break in its name has another digest than a folder with two files."""
     two, one = tmp_path / "two", tmp_path / "one"

@@ -29,6 +29,7 @@ from geoveil.geo.formats import xml_files as gpx_files
 from tests import fuzz
 from tests.formats import BAY, FORMATS, make, people
 from tests.questions import release_of
+from tests.systems import POSIX
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +126,6 @@ def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tm
     assert found
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("system", [4269, 4267])
 def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
     """PROJ requests no grid of the true locations, also where the environment allows it to use the network."""
@@ -337,7 +337,6 @@ def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
     assert not wkb._is_deep(data[: len(data) // 2])
 
 
-@pytest.mark.once
 def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with too many columns are refused, also if names repeat; the environment can raise the limit."""
     names = [f"c{i}" for i in range(20_000)]
@@ -356,7 +355,6 @@ def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
         gv.Locations(csv).frame()
 
 
-@pytest.mark.once
 def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond some size, by more than a hundredfold."""
     path = tmp_path / "bomb.csv.gz"
@@ -376,7 +374,6 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
         gv.Locations(tmp_path / "a.csv.gz").frame()
 
 
-@pytest.mark.once
 def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Parquet file whose metadata tell of too much data is refused."""
     table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
@@ -410,7 +407,6 @@ def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Pa
             gv.Locations(tmp_path / "bomb.gpx").frame()
 
 
-@pytest.mark.once
 def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     """Deep ones in what is read are an error and no crash."""
     deep = "<extensions>" + "<a>" * 100_000 + "</a>" * 100_000 + "</extensions>"
@@ -421,7 +417,6 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     assert "extensions" not in (tmp_path / "out.gpx").read_text()
 
 
-@pytest.mark.once
 def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPX file in which no element ends is refused, as it would be held in memory."""
     monkeypatch.setattr(gpx_files, "_PENDING", 2**20)
@@ -431,7 +426,6 @@ def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch
             gv.Locations(tmp_path / "long.gpx").frame()
 
 
-@pytest.mark.once
 def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, tracks, segments and names are the same for blocks of any size."""
     path, _ = make("trips.gpx", tmp_path, people(n=12))
@@ -472,7 +466,7 @@ def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
         release_of("points", path, to=tmp_path / "link.csv", rho=1e-4, **told)
 
 
-@pytest.mark.posix
+@POSIX
 def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
     """A file is read twice: what cannot be is refused, and so is a name that leads nowhere."""
     os.mkfifo(tmp_path / "pipe.csv")
@@ -590,8 +584,7 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
     return found
 
 
-@pytest.mark.posix
-@pytest.mark.once
+@POSIX
 def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
     (tmp_path / "out").mkdir()
@@ -608,7 +601,6 @@ def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> Non
     assert refused > 40
 
 
-@pytest.mark.once
 def test_changed_certificates_are_refused(tmp_path: Path) -> None:
     """A certificate is refused, whatever replaces any part of it."""
     path, told = make("trips.csv", tmp_path, people(n=5))

@@ -25,8 +25,6 @@ from tests.command_line import LOCAL
 from tests.formats import BAY, people
 from tests.questions import release_of
 
-pytestmark = pytest.mark.once
-
 SMALL = 0.001  # noise of a few metres, so that released points are near the true ones
 
 

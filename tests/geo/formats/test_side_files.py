@@ -12,6 +12,7 @@ import geoveil as gv
 from geoveil.errors import FileUnavailable, InvalidFile
 from geoveil.geo.formats.side_files import side_files
 from tests.formats import BAY, people
+from tests.systems import POSIX
 
 #: A released file, and a file beside it that programs read.
 READ = [
@@ -87,7 +88,7 @@ def test_journals_change_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.posix
+@POSIX
 def test_links_are_followed(tmp_path: Path) -> None:
     """A journal beside the file that a link leads to fails the verification: SQLite looks for it there."""
     (tmp_path / "real").mkdir()

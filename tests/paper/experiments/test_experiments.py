@@ -29,8 +29,7 @@ from geoveil.paper.experiments.taxi_cells import HullCell, NearestCell, PointsCe
 from geoveil.paper.experiments.taxis import Positions, load, plausible
 from geoveil.privacy import CGP
 from tests.cabspotting import Floats
-
-pytestmark = pytest.mark.once
+from tests.systems import POSIX
 
 DAY = 86_400
 
@@ -297,7 +296,7 @@ def finish(line: list[str]) -> None:
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.deep
 @pytest.mark.slow
 def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
@@ -318,7 +317,7 @@ def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
     assert (whole / "results.csv").read_bytes() == (stopped / "results.csv").read_bytes()
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.long
 def test_a_run_that_is_killed_again_and_again_goes_on(folder: Path, tmp_path: Path) -> None:
     """At thirty random moments, from the first import to the last table."""

@@ -26,7 +26,7 @@ from geoveil.paper.experiments.taxi_cells import HullCell, NearestCell, PointsCe
 from geoveil.paper.experiments.taxis import load
 from tests.cabspotting import Floats, folder, requires_cabspotting
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 #: The probability with which one comparison fails by chance.
 FALSE_ALARM = 1e-6
