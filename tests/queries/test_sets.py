@@ -34,8 +34,6 @@ from geoveil.queries.summaries import Mean
 from tests.oracle import Floats, tightness
 from tests.questions import CROWD_QUESTIONS, QUESTIONS, VARIANTS, arguments, ask, release_of, session_of
 
-pytestmark = pytest.mark.once
-
 #: Four points around the place that questions are asked about.
 X = np.random.default_rng(1).normal(scale=30, size=(4, 2)) + 350
 #: Questions that hold for sets of points in any order, and those that can hide the number of points.
