@@ -10,17 +10,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
+from geoveil.geo.recordings.gpx import GPXTracks
 from geoveil.mechanisms.discs import STEPS, TruncatedGaussian, UniformDisc
 from geoveil.noise import source_of
 from geoveil.privacy import CGP
+from geoveil.requests.zones_request import ZonesRequest
 from geoveil.zones import Hiding, Rules, Zone, attacks, cut, propose_places
 from geoveil.zones.cutting import around
 
@@ -226,11 +231,86 @@ def bars(draws: int) -> bool:
     return met
 
 
+def make_rides(folder: Path, count: int, points: int) -> list[Path]:
+    """Write GPX files of rides that begin and end at a home, as a device would."""
+    rng, found = np.random.default_rng(4), []
+    for number in range(count):
+        ways = rng.uniform(0, 2 * np.pi) + np.cumsum(rng.normal(scale=0.02, size=points))
+        at = np.cumsum(np.column_stack([np.sin(ways), np.cos(ways)]), axis=0) * 5e-5
+        begin = np.datetime64("2025-01-01T08:00:00") + np.timedelta64(8, "h") * number
+        times = np.datetime_as_string(begin + np.arange(points).astype("timedelta64[s]")).tolist()
+        lines = [
+            f'<trkpt lat="{47.37 + north:.6f}" lon="{8.54 + east:.6f}"><ele>412.4</ele><time>{time}Z</time></trkpt>'
+            for (east, north), time in zip(at.tolist(), times, strict=True)
+        ]
+        path = folder / f"{number:04d}.gpx"
+        head = '<gpx version="1.1" creator="x" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>\n'
+        path.write_text(f'<?xml version="1.0"?>\n{head}' + "\n".join(lines) + "\n</trkseg></trk></gpx>\n")
+        found.append(path)
+    return found
+
+
+def copy_plainly(path: Path, target: Path) -> None:
+    """Parse a GPX file with the standard library, read its numbers and times, and write them."""
+    space = "{http://www.topografix.com/GPX/1/1}"
+    with target.open("w", encoding="utf-8") as out:
+        out.write("<gpx><trk><trkseg>\n")
+        for point in ElementTree.parse(path).getroot().iter(f"{space}trkpt"):
+            lat, lon = float(point.get("lat", "")), float(point.get("lon", ""))
+            time = datetime.fromisoformat(point.findtext(f"{space}time", "")).isoformat()
+            out.write(f'<trkpt lat="{lat!r}" lon="{lon!r}"><time>{time}</time></trkpt>\n')
+        out.write("</trkseg></trk></gpx>\n")
+
+
+def hide(request: ZonesRequest) -> None:
+    """Share tracks without the surroundings of a home, as the command does."""
+    request.check(overwrite=False)
+    tracks = request.read()
+    zones, entries = request.zones()
+    request.write(request.cut(tracks, zones), entries)
+
+
+def files(count: int, points: int) -> bool:
+    """Print the processor time of hiding a home in files beside that of parsing and writing them, and its bar."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["GEOVEIL_CENTRES_BACKUP"] = str(folder / "copies")
+        (folder / "rides").mkdir()
+        (folder / "copied").mkdir()
+        (folder / "written").mkdir()
+        rides = make_rides(folder / "rides", count, points)
+        one = ZonesRequest(
+            (rides[0],), ("47.37,8.54",), folder / "c.json", Hiding.of(hide=200), Rules(), f"{folder}/one/"
+        )
+        # Modules are loaded, and the centre is drawn, before anything is timed.
+        hide(one)
+        everything = replace(one, paths=(folder / "rides",), target=str(folder / "shared"))
+        form, spent = GPXTracks(()), dict[str, float]()
+        for what, work in {
+            "parsing and writing, standard library": lambda path: copy_plainly(path, folder / "copied" / path.name),
+            "parsing and writing, geoveil's": lambda path: form.write(folder / "written" / path.name, form.read(path)),
+            "hiding a home": lambda path: hide(everything),
+        }.items():
+            start = time.process_time()
+            for path in rides if "parsing" in what else rides[:1]:
+                work(path)
+            spent[what] = time.process_time() - start
+    least = spent["parsing and writing, standard library"]
+    print(f"| {count:,} GPX files of {points:,} points | processor time | ratio |\n|---|---|---|")
+    for what, seconds in spent.items():
+        print(f"| {what} | {seconds:.1f} s | {seconds / least:.2f} |")
+    return spent["hiding a home"] <= 3 * least
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["bars", "table", "remedies"], default="bars")
+    parser.add_argument("what", nargs="?", choices=["bars", "table", "remedies", "files"], default="bars")
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--points", type=int, default=3000)
     given = parser.parse_args()
     if given.what == "bars":
         sys.exit(0 if bars(given.draws) else 1)
+    if given.what == "files":
+        sys.exit(0 if files(given.files, given.points) else 1)
     (table(given.draws, (3, 10, 50), ATTACKS) if given.what == "table" else remedies(given.draws, (10, 50)))

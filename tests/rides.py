@@ -227,6 +227,17 @@ def _gpkg(ride: Sequence[Fix], path: Path) -> None:
     frame(ride).to_file(path, layer="from_home", driver="GPKG")
 
 
+def _line_layer(ride: Sequence[Fix], path: Path) -> None:
+    """A GeoPackage with the whole ride as a line, in metres of a national system, and what is known about it."""
+    line = shapely.LineString([fix[:2] for fix in ride]) if len(ride) > 1 else shapely.LineString()
+    about = {
+        "name": [f"{len(ride)} points from home"],
+        "start": [ride[0].time],
+        "length": [float(_cumulative(ride)[-1])],
+    }
+    geopandas.GeoDataFrame(about, geometry=[line], crs=4326).to_crs(2056).to_file(path, layer="from_home")
+
+
 def _parquet(ride: Sequence[Fix], path: Path) -> None:
     frame(ride).to_parquet(path)
 
@@ -241,6 +252,7 @@ RIDES: Mapping[str, Callable[[Sequence[Fix], Path], None]] = {
     "points-geojson": _points,
     "csv": _csv,
     "gpkg": _gpkg,
+    "lines-gpkg": _line_layer,
     "parquet": _parquet,
 }
 

@@ -33,7 +33,13 @@ _STEP = 30.0
 
 def keep_of(kind: str) -> list[str]:
     """Return all attributes that can be named for a kind of file."""
-    return [] if kind == "kml" else ["altitude"] if kind == "lines-geojson" else ["altitude", "heart_rate"]
+    return (
+        []
+        if kind in ("kml", "lines-gpkg")
+        else ["altitude"]
+        if kind == "lines-geojson"
+        else ["altitude", "heart_rate"]
+    )
 
 
 @st.composite

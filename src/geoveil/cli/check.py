@@ -246,7 +246,7 @@ class ShownCheck:
         rows, (name, value) = self.file.rows, self.budget.option
         assert rows is not None
         assert rows.start is not None
-        hiding = Hiding.of(**{name.removeprefix("--"): value})  # type: ignore[arg-type]
+        hiding = Hiding.of(**{name.removeprefix("--"): value})
         place = "{:.5f},{:.5f}".format(*rows.start)
         request = ZonesRequest((self.file.path,), (place,), Path("centres.json"), hiding, Rules(), "home")
         try:

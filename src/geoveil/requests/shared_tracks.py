@@ -226,7 +226,8 @@ class CutTracks:
         )
         pieces: dict[int, list[Track]] = {}
         for number, piece in left.pieces(found):
-            pieces.setdefault(number, []).append(piece)
+            if len(piece) >= left.sources[number].format.shortest:
+                pieces.setdefault(number, []).append(piece)
         shared = [
             SharedFile(source.name, source.format, released_ending(source.path), tuple(pieces[number]))
             for number, source in enumerate(left.sources)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from geoveil.errors import InvalidParameter
-from geoveil.geo.formats import READ, ending, opener_of
+from geoveil.geo.formats import READ, ending, open_locations, opener_of
 from geoveil.geo.formats.gdal import open_gdal
 from geoveil.geo.recordings.fit import FITTracks
 from geoveil.geo.recordings.geojson import GeoJSONTracks
 from geoveil.geo.recordings.gpx import GPXTracks
 from geoveil.geo.recordings.kml import KMLTracks
+from geoveil.geo.recordings.lines import LineTracks
 from geoveil.geo.recordings.tables import TableTracks
 from geoveil.geo.recordings.tcx import TCXTracks
 from geoveil.geo.recordings.track import Track, TrackFormat, length, point_attributes
@@ -59,7 +60,8 @@ def track_format(path: Path, keep: Sequence[str] = (), time: str | None = None, 
         return known(attributes)
     if opener is open_gdal and "json" in path.suffix.lower():
         return GeoJSONTracks.of(path, keep, time)
-    return TableTracks.of(path, keep, time, reading)
+    file = open_locations(path, **reading)
+    return LineTracks.of(file, keep) if file.shape in LineTracks.SHAPES else TableTracks.of(file, keep, time)
 
 
 def released_ending(path: Path) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
-from geoveil.geo.formats import Batch, LocationFile, ending, open_locations
+from geoveil.geo.formats import Batch, LocationFile, ending
 from geoveil.geo.formats.output_formats import form_of
 from geoveil.geo.recognition import may_be_times
 from geoveil.geo.recordings.track import Track, TrackFormat, check_measured, derived_words, track_of, with_times
@@ -42,13 +42,12 @@ class TableTracks(TrackFormat):
     candidates: tuple[str, ...]
 
     @classmethod
-    def of(cls, path: Path, keep: Sequence[str], time: str | None, reading: dict[str, object]) -> TableTracks:
+    def of(cls, file: LocationFile, keep: Sequence[str], time: str | None) -> TableTracks:
         """Return the form of a file, given the columns to release and that of times, if it is not recognised."""
-        file = open_locations(path, **reading)
         if file.points_in_a_row != 1 or file.shape not in ("Point", "Unknown"):
             shape = "an origin and a destination" if file.points_in_a_row != 1 else file.shape
             remedy = "Save lines as GPX or GeoJSON, and give that."
-            raise InvalidFile(str(path), shape, "a table with one point in each row", remedy)
+            raise InvalidFile(str(file.path), shape, "a table with one point in each row", remedy)
         allowed = [name for name in file.columns if name not in file.unsafe]
         for name in keep:
             check_measured(name)
@@ -109,7 +108,9 @@ class TableTracks(TrackFormat):
         if not self.file.typed:
             empty = {name for name, values in rows.items() if all(value is None for value in values)}
             types = {name: pa.string() if name in empty else pa.array(values).type for name, values in rows.items()}
-        table = pa.table({name: pa.array(values, types[name]) for name, values in rows.items()})
+        held_columns = {name: pa.array(values, types[name]) for name, values in rows.items()}
+        # A table without columns has as many rows.
+        table = pa.table({**held_columns, "": pa.nulls(len(places))}).select([*held_columns])
         batch = Batch(form, 0, 1.0, places, table)
         form.check_batch(batch)
         form.write(path, iter([batch]), table.schema)

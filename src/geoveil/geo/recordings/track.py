@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,9 @@ class TrackFormat(ABC):
     A file is written from its format and pieces of tracks. A format holds no pings, so that nothing which was removed
     can reach a released file.
     """
+
+    #: How many pings a piece must have to be written.
+    shortest: ClassVar[int] = 1
 
     @property
     @abstractmethod
