@@ -51,6 +51,21 @@ browser() {
         echo "That failed: tests of pages will skip."
 }
 
+# A broker for the tests of MQTT, where one can be had; without one these tests skip, and say so.
+broker() {
+    local root=""
+    if command -v mosquitto > /dev/null || [ -x /usr/sbin/mosquitto ]; then return 0; fi
+    command -v apt-get > /dev/null || return 0
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true 2> /dev/null || return 0
+        root="sudo -n"
+    fi
+    echo "Installing mosquitto (once) ..."
+    $root apt-get update -qq > /dev/null 2>&1 || true
+    DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq mosquitto > /dev/null 2>&1 ||
+        echo "That failed: tests of MQTT will skip."
+}
+
 # Java 17 or later for Spark, found or installed; fails where it cannot be had.
 java17() {
     local root=""

@@ -59,7 +59,9 @@ class Broker:
         self._queues: dict[str, asyncio.Queue[mqtt.MQTTMessage]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self.connected = False
+        #: What the check of access rights has found, once it has ended.
         self.rights = "unknown"
+        self.checked = False
         self._client = mqtt.Client(
             CallbackAPIVersion.VERSION2, client_id=config.client_id, clean_session=False, manual_ack=True
         )
@@ -192,6 +194,7 @@ class Broker:
         except TimeoutError:
             pass
         finally:
+            self.checked = True
             reader.disconnect()
             await asyncio.to_thread(reader.loop_stop)
         _LOG.log(
