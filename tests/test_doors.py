@@ -94,6 +94,12 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
             *("radius", "radius_of_gyration"),
         )
     },
+    **{
+        f"{question} of any number": (question, {"count": "hidden"})
+        for question in (
+            *("bounds", "center", "diameter", "distance", "hull", "mean", "median", "radius", "radius_of_gyration"),
+        )
+    },
     "answer of two values, rounded": ("answer", {"fn": corner, "lipschitz": 1, "size": 2, "fn_error": 0.0}),
     "counts of visits": ("counts", {"cap": 5}),
     "counts in slices": ("counts", {"every": "day of week"}),
@@ -106,7 +112,10 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "hull of few directions": ("hull", {"k": 6}),
     "hull of a guessed extent": ("hull", {"k": "optimal", "extent": "10km", "rho": None, "epsilon": 0.05}),
     "points with a column": ("points", {"keep": ["kind"]}),
+    "points in no order": ("points", {"order": "hidden"}),
 }
+#: The cases in which the number, or the order, of points cannot be hidden: these tell them.
+TELLING_CASES = {"count": ("dropped", "days together"), "order": ("days together",)}
 #: Options that are refused, by every door in the same way.
 REFUSED_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "points with no such column": ("points", {"keep": ["sort"]}),
@@ -369,7 +378,9 @@ def test_options_mean_the_same(option: str, case: str, tmp_path: Path) -> None:
     told = {
         door: ask(option, CASES[case], door, tmp_path / door) for door in DOORS if not (door == "array" and columns)
     }
-    assert ("refused" in told["pandas"]) == (option in REFUSED_OPTIONS), told["pandas"]
+    hidden = next(iter({"count", "order"} & {*{**OPTIONS, **REFUSED_OPTIONS}[option][1]}), "")
+    refused = option in REFUSED_OPTIONS or case in TELLING_CASES.get(hidden, ())
+    assert ("refused" in told["pandas"]) == refused, told["pandas"]
     for door, other in told.items():
         assert differing(told["pandas"], other) <= COLUMNS.get(door, set()), door
 

@@ -54,6 +54,7 @@ CROWD_OPTIONS = [
 EACH_OPTIONS = [
     *("bounds, both", "diameter, both", "distance, both", "distance to an area", "hull of few directions"),
     *("hull of a guessed extent", "median, both", "radius, both", "radius_of_gyration, both", "no such method"),
+    *("center of any number", "hull of any number", "mean of any number", "radius of any number"),
     *("no directions", "no neighbours", "more neighbours than points", "a radius of nothing"),
 ]
 #: Questions whose answers name rows, which have no order on Spark.
