@@ -1,18 +1,20 @@
 """Live streams of real phones and taxis: error now, smoothed afterwards, radii, fences, and the time of an update.
 
-    python benchmarks/live.py [--scene phones] [--rho 5e-5] [--days N] [--taxis N] [--taxi-days N]
+    python benchmarks/live.py [--scene phones] [--rho 5e-5] [--seeds N] [--days N] [--taxis N] [--taxi-days N]
 
 Needs the folders geolife and cabspotting in ../shared/data, or in the folder that GEOVEIL_DATA names. One ping a
 minute, any day protected, and the first day of each taxi. Takes about ten minutes of processor time; --days and
---taxis use less of the data.
+--taxis use less of the data. --scene speed needs no data.
 
 Phones are at their last fix where none was recorded for more than ten minutes, and then travel at 8 m/s to arrive in
-time. Taxis are interpolated, and send only where fixes are at most ten minutes apart.
+time. In the scene trips they send only the minutes that were recorded. Taxis are interpolated, and send only where
+fixes are at most ten minutes apart. Fences are discs of 500 m around the two places where a phone is most.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -86,8 +88,53 @@ def filled(times: Floats, seconds: Floats, places: Floats, *, stays: bool) -> tu
     return places[after - 1] * (1 - share) + places[after] * share, nearest <= 120
 
 
+class Watch(NamedTuple):
+    """What fences told: the share of time in the wrong state, delays in minutes, and false events a day and fence."""
+
+    wrong: float
+    delay: float
+    missed: float
+    false: float
+    events: int
+
+
+def frequented(trip: Trip) -> list[tuple[float, float]]:
+    """Return the two cells of half a kilometre where somebody is most, as latitudes and longitudes, 2 km apart."""
+    size = np.array([500 / (111_195 * np.cos(np.radians(trip.places[0, 1]))), 500 / 111_195])
+    cells, counts = np.unique(np.round(trip.places / size), axis=0, return_counts=True)
+    cells = cells[np.argsort(-counts)]
+    other = next((cell for cell in cells if np.hypot(*(cell - cells[0])) >= 4), None)
+    return [tuple((cell * size)[::-1].tolist()) for cell in (cells[0], other) if cell is not None]
+
+
+def watched(inside: list[NDArray[np.bool_]], told: list[NDArray[np.float64]]) -> Watch:
+    """Compare what fences said (1, 0, or not a number) with the truth, minute by minute."""
+    delays: list[float] = []
+    missed = false = minutes = 0
+    wrong = 0.0
+    for true, said in zip(inside, told, strict=True):
+        known = ~np.isnan(said)
+        wrong += float((said[known] != true[known]).sum())
+        minutes += len(true)
+        changes = np.flatnonzero(np.diff(true)) + 1
+        for begin, end in itertools.pairwise([*changes.tolist(), len(true)]):
+            right = np.flatnonzero(said[begin:end] == true[begin])
+            missed += not len(right)
+            delays += right[:1].tolist()
+        turned = np.flatnonzero(known[1:] & known[:-1] & (np.diff(said) != 0)) + 1
+        false += int((said[turned] != true[turned]).sum())
+    count = len(delays) + missed
+    return Watch(
+        wrong / max(minutes, 1),
+        float(np.median(delays)) if delays else 0.0,
+        missed / max(count, 1),
+        false / max(minutes, 1) * 1440,
+        count,
+    )
+
+
 class Run(NamedTuple):
-    """What a stream showed of trips: errors in metres, whether within the stated radius, and seconds of processor."""
+    """What a stream showed of trips: errors in metres, whether within the stated radius, and what fences told."""
 
     now: Floats
     shown: Floats
@@ -97,28 +144,34 @@ class Run(NamedTuple):
     shown_within: NDArray[np.bool_]
     recorded: NDArray[np.bool_]
     new: int
-    seconds: float
+    fences: Watch
 
 
-def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, *, seed: int = 0) -> Run:
+def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, seeds: int) -> Run:
     """Send all trips through streams."""
     tangent = area.tangent
     assert tangent is not None
-    spent, new = 0.0, 0
+    new = 0
+    inside: list[NDArray[np.bool_]] = []
+    told: list[Floats] = []
     parts: list[list[Floats]] = [[] for _ in range(7)]
     habits, prior = (PERSON, WALKING) if motion == "person" else (VEHICLE, TAXI)
-    for number, trip in enumerate(trips):
+    for seed, (number, trip) in itertools.product(range(seeds), enumerate(trips)):
         stream = gv.Stream(
             rho=rho, protect="1 day", area=area, motion=motion, rng=np.random.default_rng([seed, number])
         )
+        discs = [gv.local(lat=lat, lon=lon, radius=500) for lat, lon in frequented(trip)]
+        fences = [stream.fence(disc) for disc in discs]
         shown, now = np.empty((len(trip.times), 3)), np.empty((len(trip.times), 3))
+        said = np.empty((len(fences), len(trip.times)))
         for i, (at, (lon, lat)) in enumerate(zip(trip.times.tolist(), trip.places.tolist(), strict=True)):
-            began = time.process_time()
             seen = stream.update(at, lat=lat, lon=lon)
-            spent += time.process_time() - began
             new += seen.new
             best = stream.now()
             shown[i], now[i] = (seen.lon, seen.lat, seen.radius_95), (best.lon, best.lat, best.radius_95)
+            said[:, i] = [np.nan if fence.inside is None else fence.inside for fence in fences]
+        told += [*said]
+        inside += [np.hypot(*disc.tangent.forward(trip.places, 40_000.0).values.T) <= 500 for disc in discs]
         true = tangent.forward(trip.places, area.radius).values
         answers = stream._store.answers(-(2**62), 2**62)
         released, scales = np.array([[each.x, each.y] for each in answers]), np.array([each.scale for each in answers])
@@ -134,7 +187,29 @@ def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, *, seed: int 
         measured += [errors[0] <= now[:, 2], errors[1] <= shown[:, 2], trip.recorded]
         for part, each in zip(parts, measured, strict=True):
             part.append(each)
-    return Run(*(np.concatenate(part) for part in parts), new=new, seconds=spent)  # type: ignore[arg-type]
+    return Run(*(np.concatenate(part) for part in parts), new=new, fences=watched(inside, told))  # type: ignore[arg-type]
+
+
+def recorded(trip: Trip) -> Trip:
+    """Return the minutes of a trip that were recorded."""
+    return Trip(trip.name, *(each[trip.recorded] for each in trip[1:]))
+
+
+def speed(pings: int = 20_000, block: int = 2_000) -> None:
+    """Print the processor time of an update in memory, at the beginning of a stream and at its end."""
+    stream = gv.Stream(rho=5e-5, protect="1 day", area=gv.local(lat=37.77, lon=-122.42, radius=40_000))
+    spent = []
+    for start in range(0, pings, block):
+        began = time.process_time()
+        for i in range(start, start + block):
+            # Rests and trips in turn; the times of phones are not whole minutes.
+            away = 1e-4 * (i % 600) * (i // 600 % 2)
+            stream.update(1_777_881_600 + 60 * i + i * 7 % 20, lat=37.7793 + away, lon=-122.4193)
+        spent.append((time.process_time() - began) / block * 1e6)
+    print(
+        f"An update takes {np.median(spent):.0f} µs of processor time in the median of blocks of {block} pings, the "
+        f"fastest {min(spent):.0f} µs; the first {spent[0]:.0f} µs, the last of {pings:,} pings {spent[-1]:.0f} µs.\n"
+    )
 
 
 def both(errors: Floats) -> tuple[float, float]:
@@ -154,6 +229,7 @@ BARS = {
     (5e-5, "now"): "0.065 / 0.14", (5e-4, "now"): "0.065 / 0.19",
     (5e-5, "recorded"): "0.17 / 0.28", (5e-4, "recorded"): "0.29 / 0.43",
     (5e-5, "smoothed"): "195 / 410 m", (5e-4, "smoothed"): "63 / 195 m",
+    (5e-5, "trips"): "", (5e-4, "trips"): "",
     (5e-5, "taxis"): "0.36 / 0.42", (5e-4, "taxis"): "0.53 / 0.58",
 }  # fmt: skip
 
@@ -164,11 +240,16 @@ def main() -> None:
     parser.add_argument("--days", type=int)
     parser.add_argument("--taxis", type=int)
     parser.add_argument("--taxi-days", type=int, default=1)
-    parser.add_argument("--scene", choices=("phones", "taxis"))
+    parser.add_argument("--scene", choices=("phones", "trips", "taxis", "speed"))
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rho", type=float, nargs="+", default=(5e-5, 5e-4))
     given = parser.parse_args()
+    if given.scene in (None, "speed"):
+        speed()
+    beijing = gv.local(lat=39.95, lon=116.33, radius=150_000)
     scenes = {
-        "phones": (list(phones(given.days)), gv.local(lat=39.95, lon=116.33, radius=40_000), "person"),
+        "phones": (list(phones(given.days)), beijing, "person"),
+        "trips": ([recorded(trip) for trip in phones(given.days)], beijing, "person"),
         "taxis": (
             list(taxis(given.taxis, given.taxi_days)),
             gv.local(lat=37.77, lon=-122.42, radius=40_000),
@@ -181,13 +262,13 @@ def main() -> None:
         if not trips or given.scene not in (None, name):
             continue
         for rho in given.rho:
-            found = run(trips, area, rho, motion)
+            found = run(trips, area, rho, motion, given.seeds)
             label = f"{name}, {rho:g}"
             if name == "phones":
                 row(f"{label}: now, all minutes", found.now, rho, BARS[rho, "now"])
                 row(f"{label}: now, recorded minutes", found.now[found.recorded], rho, BARS[rho, "recorded"])
             else:
-                row(f"{label}: now", found.now, rho, BARS[rho, "taxis"])
+                row(f"{label}: now", found.now, rho, BARS[rho, name])
             row(f"{label}: published place", found.shown, rho)
             row(
                 f"{label}: smoothed by habits",
@@ -199,7 +280,13 @@ def main() -> None:
             notes.append(
                 f"{label}: within the 95% radius {found.within.mean():.3f} of the time (published "
                 f"{found.shown_within.mean():.3f}), {found.new / len(found.now) * 1440:.1f} new places a day, "
-                f"{found.seconds / len(found.now) * 1e6:.0f} µs of processor an update, {len(found.now):,} pings"
+                f"{len(found.now):,} pings"
+            )
+            watch = found.fences
+            notes.append(
+                f"{label}: fences of 500 m are in the wrong state {watch.wrong:.3f} of the time; of {watch.events} "
+                f"entries and exits {watch.missed:.0%} are missed, and the others told after {watch.delay:.0f} min in "
+                f"the median; {watch.false:.2f} false events a day and fence"
             )
     print("\n" + "\n".join(f"- {note}" for note in notes))
 

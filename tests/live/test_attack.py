@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.live.streams import AREA, DAY, HOME, START, answers, stream
+from tests.live.streams import AREA, HOME, START, answers, stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
-RHO, DAYS, EVERY = 5e-4, 60, 1200
+RHO, DAYS = 5e-5, 365
+BEGAN = START - DAYS * 86_400
 #: A public place where a friend has met the person: what they know of a track beside its releases.
 OFFICE = np.array([3000.0, 4000.0])
 
@@ -24,36 +25,42 @@ def home() -> np.ndarray:
     return np.asarray(tangent.forward(np.array([[HOME["lon"], HOME["lat"]]]), AREA.radius).values[0])
 
 
-def test_a_stream_yields_no_more_than_its_promise() -> None:
-    """Two months at home: the best average of all releases is as far off as the budget of 60 days makes it.
+def test_a_year_at_home_yields_what_was_spent_and_no_more() -> None:
+    """Whoever keeps all releases of a year at one home, a ping an hour, averages them as well as can be done.
 
-    The same average localises a home to a few metres where each ping had noise for a day's budget of its own, and a
-    single known place does so where one offset was kept for all.
+    That is as far off as the budgets that were spent make it, and these are at most a promise for each day. What the
+    stream says of a year is no less. The same average localises the home to a few metres where each ping had noise of
+    its own for a day's budget, and a single known place does so exactly where one offset was kept for all.
     """
-    one = stream(RHO, every="20 min")
-    for number in range(DAYS * DAY // EVERY):
-        one.update(START + EVERY * number, **HOME)
+    one = stream(RHO, every="30 min")
+    for hour in range(DAYS * 24):
+        one.update(BEGAN + 3600 * hour, **HOME)
     released = answers(one)
+    assert len(released) == DAYS * 24
     points = np.array([[each.x, each.y] for each in released])
     weights = np.array([each.scale for each in released]) ** -2.0
     averaged = weights @ points / weights.sum()
-    # What the average knows is what was spent, and no more than the promise of 61 stretches allows.
+    # What the average knows is what was spent, and no more than the promise of 365 stretches allows.
     spent = sum(1 / (2 * Fraction(each.scale) ** 2) for each in released)
-    assert spent <= Fraction(RHO) * (DAYS + 1)
-    assert weights.sum() == pytest.approx(2 * float(spent))
+    assert Fraction(RHO) * DAYS / 3 < spent <= Fraction(RHO) * DAYS
     deviation = 1 / math.sqrt(2 * float(spent))
+    assert deviation >= one.repeated("365 days")
+    # The noise is fresh and as large as stated: no other average knows more.
+    noise = (points - home()) * np.sqrt(weights)[:, None]
+    assert abs(np.square(noise).sum() - noise.size) < 6 * math.sqrt(2 * noise.size)
+    assert abs((noise[1:] * noise[:-1]).sum()) < 6 * math.sqrt(noise.size)
     off = math.dist(averaged, home())
     assert off < 6 * deviation
-    assert deviation > 0.99 / math.sqrt(2 * RHO * (DAYS + 1))
-    # What was published does not know more, either.
-    seen = one.now()
-    assert seen.radius_95 > deviation
+    # What is shown, and yesterday's track, are made of the same releases: their radii do not claim to know more.
+    assert one.now().radius_95 > deviation
+    assert one.track(since=START - 86_400).radius_95.min() > deviation
 
-    # Noise on each ping for the budget of a day: every minute of a single day.
+    # Noise on each ping, with the budget of a day each time: found, better than the promise would allow.
     rng = np.random.default_rng(1)
-    naive = home() + rng.normal(scale=1 / math.sqrt(2 * RHO), size=(DAYS * 1440, 2))
-    assert math.dist(naive.mean(axis=0), home()) < 6 / math.sqrt(2 * RHO * DAYS * 1440)
-    assert 6 / math.sqrt(2 * RHO * DAYS * 1440) < deviation
+    each_ping = home() + rng.normal(scale=1 / math.sqrt(2 * RHO), size=(DAYS * 24, 2))
+    assert (
+        math.dist(each_ping.mean(axis=0), home()) < 6 / math.sqrt(2 * RHO * DAYS * 24) < one.repeated("365 days") * 1.3
+    )
     # One offset that sticks, however large: a place that is known gives it away.
     offset = rng.normal(scale=5000.0, size=2)
     shown_home, shown_office = home() + offset, OFFICE + offset

@@ -27,7 +27,7 @@ def sampled(parts: list[MixturePart], count: int) -> np.ndarray:
     x, y, deviation = (
         np.array(each)[which] for each in zip(*((a.x, a.y, math.sqrt(a.spread)) for a in parts), strict=True)
     )
-    return np.column_stack([x, y]) + rng.normal(size=(count, 2)) * deviation[:, None]
+    return np.asarray(np.column_stack([x, y]) + rng.normal(size=(count, 2)) * deviation[:, None])
 
 
 @given(st.floats(0.01, 1), st.floats(0.01, 1), st.floats(-1e4, 1e4), st.floats(1, 1e4), st.sampled_from([0, 1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoveil.live.schedule import Paid, Schedule
+from geoveil.live.schedule import Held, Paid, Schedule
 from tests.live.streams import largest_load
 
 MINUTE, HOUR, DAY = 60 * 10**6, 3600 * 10**6, 86_400 * 10**6
@@ -30,11 +30,7 @@ def test_dense_senders_are_never_refused(gaps: list[int], stretch: int) -> None:
         time += gap
         offer = schedule.offer(time)
         assert offer is not None
-        if not (
-            schedule.first is not None
-            and time - schedule.first >= stretch
-            and schedule.accounts[0].active < stretch / 2
-        ):
+        if not schedule._is_sparse(schedule.accounts[0], time):
             assert offer.cost == min(time - last, schedule.ramp)
         schedule.pay(offer)
         last = time
@@ -92,18 +88,39 @@ def test_a_schedule_goes_on_where_it_was() -> None:
     found = paid(schedule, times)
     again = Schedule(DAY, MINUTE, longer)
     last = found[-1].time
-    again.restore(found[0].time, [[each for each in found if each.time >= last - length] for length in (DAY, 7 * DAY)])
+    again.restore(
+        [Held(found[0].time, None, [each for each in found if each.time >= last - one]) for one in (DAY, 7 * DAY)]
+    )
     later = [last + gap for gap in (1, MINUTE, HOUR, 2 * HOUR, DAY)]
     assert paid(again, later) == paid(schedule, later)
 
 
-def test_after_a_pause_a_dense_sender_does_not_starve() -> None:
-    """Whoever pauses for two days and then sends every minute gets more at first, and later at least a thirtieth."""
+def test_a_pause_does_not_change_what_a_dense_sender_spends() -> None:
+    """Whoever sends every minute, with pauses of days, spends as evenly after a pause as before."""
     schedule = Schedule(DAY, MINUTE)
     minutes = [*range(2 * 1440), *range(4 * 1440, 6 * 1440)]
+    costs = [each.cost for each in paid(schedule, [minute * MINUTE for minute in minutes])]
+    assert costs == ([10 * MINUTE] + [MINUTE] * (2 * 1440 - 1)) * 2
+
+
+def test_a_pause_does_not_change_what_a_sparse_sender_spends() -> None:
+    """Trips on one day of three spend most of the day's budget, although no day is followed by another."""
+    schedule = Schedule(DAY, MINUTE)
+    trips = [day * DAY + 8 * HOUR + minute * MINUTE for day in range(0, 9, 3) for minute in range(120)]
+    spent = dict.fromkeys(range(0, 9, 3), 0)
+    for each in paid(schedule, trips):
+        spent[each.time // DAY] += each.cost
+    assert spent[0] < 0.1 * schedule.capacity
+    assert min(spent[3], spent[6]) > 0.4 * schedule.capacity
+
+
+def test_after_a_short_pause_a_dense_sender_does_not_starve() -> None:
+    """Whoever is silent for most of a day and then sends every minute gets more at first, and always a thirtieth."""
+    schedule = Schedule(DAY, MINUTE)
+    minutes = [*range(2 * 1440), *range(2 * 1440 + 1400, 5 * 1440)]
     costs = {each.time: each.cost for each in paid(schedule, [minute * MINUTE for minute in minutes])}
     assert len(costs) == len(minutes)
-    after = [costs[minute * MINUTE] for minute in range(4 * 1440 + 1, 6 * 1440)]
+    after = [costs[minute * MINUTE] for minute in range(2 * 1440 + 1401, 5 * 1440)]
     assert after[0] > 5 * MINUTE
     assert min(after) > MINUTE / 30
     assert largest_load(list(costs.items()), DAY) <= schedule.capacity

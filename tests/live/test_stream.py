@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ import geoveil as gv
 from geoveil.errors import BudgetError, InvalidData, InvalidParameter
 from geoveil.geo.tangent import rounding
 from geoveil.live import stream as stream_module
-from geoveil.live.store import MemoryStore
+from geoveil.live.fences import FenceEvent
+from geoveil.live.store import LedgerStore, MemoryStore
 from geoveil.noise import Reals
 from tests.live.streams import AREA, DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
 from tests.systems import POSIX
@@ -184,14 +186,18 @@ def test_first_wins_and_the_place_does_not_matter() -> None:
     assert [each.time // MICROSECONDS - START for each in answers(one)] == [0, 60, 120]
 
 
-def test_a_weeks_queue_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """100 000 old pings at once draw nothing and charge nothing."""
-    one = stream()
-    one.update(START, **HOME)
-    monkeypatch.setattr(gv.Stream, "_answer", _crash)
+@pytest.mark.slow
+def test_a_weeks_queue_is_looked_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """100 000 old pings at once draw nothing, charge nothing and do not even ask the database."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=5e-5, protect="1 day")
+    one = stream(ledger=ledger, subject="ann")
+    last = one.update(START, **HOME)
+    for name in ("_run", "charge", "answer"):
+        monkeypatch.setattr(LedgerStore, name, _crash)
     before = one._schedule.accounts[0].spent
-    for back in range(0, 100_000, 25):
-        one.update(START - 6.0 * back, **HOME)
+    seen = {one.update(START - 6.0 * back, **HOME) for back in range(100_000)}
+    assert seen == {replace(last, new=False)}
     assert one._schedule.accounts[0].spent == before
 
 
@@ -234,7 +240,7 @@ def entered_apart() -> float:
     worst = 0.0
     for lon, lat in starts:
         other = earth.fwd(lon, lat, rng.uniform(0, 360), 10 ** rng.uniform(-1, 6))
-        places = [one._entered(y, x).values[0] for x, y in ((lon, lat), other[:2])]
+        places = [one._entered(x, y).values[0] for x, y in ((lon, lat), other[:2])]
         ground = earth.inv(lon, lat, *other[:2])[2]
         worst = max(worst, (math.hypot(*(places[0] - places[1])) - 2 * rounding(AREA.radius)) / ground)
     return worst
@@ -367,7 +373,7 @@ def test_fences_are_entered_and_left() -> None:
     one.update(START, **HOME)
     disc = one.fence("37.7793,-122.4193,500m", name="home")
     box = one.fence(shapely.box(-122.43, 37.77, -122.41, 37.79))
-    seen = []
+    seen: list[FenceEvent] = []
     for minute in range(1, 200):
         away = 0.1 if 60 <= minute < 120 else 0.0
         seen += one.update(START + 60 * minute, lat=HOME["lat"], lon=HOME["lon"] + away).events
@@ -429,9 +435,10 @@ def test_what_is_refused_and_what_is_not(given: dict[str, Any], message: str, re
 def test_a_fence_needs_a_region() -> None:
     """A text that is no disc, or an empty polygon, is refused."""
     one = stream()
-    for region in (shapely.Polygon(), 7, 32610):
+    regions: list[Any] = [shapely.Polygon(), 7, 32610]
+    for region in regions:
         with pytest.raises(InvalidParameter, match="a disc or a polygon"):
-            one.fence(region)  # type: ignore[arg-type]
+            one.fence(region)
     one.fence(gv.local(lat=37.78, lon=-122.42, radius=300))
 
 
@@ -459,7 +466,12 @@ def charge_after_draw(patch: pytest.MonkeyPatch) -> None:
     """An answer is drawn, and charged only then."""
     right = MemoryStore.charge
     waiting: list[Any] = []
-    patch.setattr(MemoryStore, "charge", lambda store, number, paid: waiting.append((number, paid)) or True)
+
+    def charge(store: MemoryStore, number: int, paid: Any) -> bool:
+        waiting.append((number, paid))
+        return True
+
+    patch.setattr(MemoryStore, "charge", charge)
     patch.setattr(MemoryStore, "answer", lambda store, number, *_: right(store, *waiting.pop()) and None)
 
 

@@ -37,6 +37,11 @@ class SlidingAccount:
         self.spent = 0
         #: The time that the costs which are held paid for.
         self.active = 0
+        #: The time of the first cost since the last gap of more than a stretch; None in such a gap.
+        self.began: int | None = None
+        #: The time that the costs of the last stretch before that gap paid for; None if there were none.
+        self.before: int | None = None
+        self._active_last = 0
 
     def left(self, time: int) -> int:
         """Return what may be spent at a time, which must not be before any that was asked about or charged before."""
@@ -48,6 +53,8 @@ class SlidingAccount:
             _, cost, active = self._held.popleft()
             self.spent -= cost
             self.active -= active
+        if self.began is not None and not self._held:
+            self.began, self.before = None, self._active_last
         return self.capacity - self.spent
 
     def until_free(self, time: int) -> int:
@@ -64,7 +71,10 @@ class SlidingAccount:
         """Hold a cost that was charged before, such as by a process that has ended."""
         self.spent += cost
         self.active += active
+        self._active_last = self.active
         self._latest = time
+        if self.began is None:
+            self.began = time
         if self._held and self._held[-1][0] // self.grain == time // self.grain:
             _, more, longer = self._held.pop()
             cost, active = cost + more, active + longer

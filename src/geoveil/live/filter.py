@@ -253,15 +253,25 @@ def _reduced(parts: Sequence[MixturePart], most: int) -> list[MixturePart]:
     kept = [a for a in parts if a.weight > _LEAST * total]
     for a in kept:
         a.weight /= total
+    # Costs of pairs, in rows below the diagonal: a merger changes only those of the part that it leaves.
+    costs = [[_cost(a, b) for b in kept[:row]] for row, a in enumerate(kept)] if len(kept) > most else []
     while len(kept) > most:
-        least, pair = math.inf, None
-        for j in range(1, len(kept)):
-            b = kept[j]
-            for i in range(j):
-                if kept[i].mode == b.mode and (cost := merging_cost(kept[i], b)) < least:
-                    least, pair = cost, (i, j)
-        if pair is None:
-            kept.remove(min(kept, key=lambda a: a.weight))
+        j = min(range(1, len(kept)), key=[math.inf, *map(min, costs[1:])].__getitem__)
+        least = min(costs[j])
+        if least == math.inf:
+            gone = min(range(len(kept)), key=lambda each: kept[each].weight)
         else:
-            merge(kept[pair[0]], kept.pop(pair[1]))
+            gone, i = j, costs[j].index(least)
+            merge(kept[i], kept[j])
+            costs[i] = [_cost(kept[i], b) for b in kept[:i]]
+            for row in range(i + 1, len(kept)):
+                costs[row][i] = _cost(kept[i], kept[row])
+        del kept[gone], costs[gone]
+        for row in costs[gone:]:
+            del row[gone]
     return kept
+
+
+def _cost(a: MixturePart, b: MixturePart) -> float:
+    """Return the cost of merging two parts, which is infinite if they have different modes."""
+    return merging_cost(a, b) if a.mode == b.mode else math.inf

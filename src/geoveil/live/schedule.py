@@ -13,7 +13,7 @@ from typing import NamedTuple
 from geoveil.live.account import SlidingAccount
 from geoveil.privacy.durations import MICROSECONDS
 
-__all__ = ["Paid", "Schedule"]
+__all__ = ["Held", "Paid", "Schedule"]
 
 #: The longest time that one ping pays for: after a gap of a day, a ping must not take the whole day's budget.
 _RAMP = 600 * MICROSECONDS
@@ -31,6 +31,14 @@ class Paid(NamedTuple):
     time: int
     active: int
     cost: int
+
+
+class Held(NamedTuple):
+    """What an account holds: `began` and `before` of `SlidingAccount`, and what was paid, in order of time."""
+
+    began: int
+    before: int | None
+    paid: Sequence[Paid]
 
 
 class Schedule:
@@ -53,9 +61,10 @@ class Schedule:
     *Sparse senders*, such as phones that send on trips only, would leave most of their budget unspent. After the first
     stretch, if the pings of the last one paid for a time a of less than half of it, a ping costs the share
     1 - exp(-h/max(a, T/8)) of what is left: whoever was active for a while is expected to be so as long again. That
-    follows from times of pings alone, too. One who sends without a pause afterwards has less than h for each ping:
-    then what is left is spread evenly over the time until the oldest cost leaves the stretch. Without a change of rule
-    that never binds: the oldest of the costs that are held was paid at t_i, what is left is at least
+    follows from times of pings alone, too. A gap of more than a stretch tells nothing: in the first stretch after it,
+    whoever was sparse before it is taken to be sparse. One who sends without a pause afterwards has less than h for
+    each ping: then what is left is spread evenly over the time until the oldest cost leaves the stretch. Without a
+    change of rule that never binds: the oldest of the costs that are held was paid at t_i, what is left is at least
     T + c - (c + t_j - t_i) ≥ T - (t - t_i), and this is that time.
 
     *Longer stretches* have the same rule, each with its own account, and a ping costs the least of what they offer.
@@ -70,7 +79,6 @@ class Schedule:
         self.accounts += [
             SlidingAccount(capacity, length, max(length // _INTERVALS, 1)) for length, capacity in longer
         ]
-        self.first: int | None = None
         self.last: int | None = None
         #: The latest time that was asked about: what is forgotten then cannot be asked about earlier times.
         self._latest: int | None = None
@@ -89,15 +97,17 @@ class Schedule:
     def _offered(self, account: SlidingAccount, time: int, active: int) -> int:
         """Return what an account offers for a ping."""
         left = account.left(time)
-        if self.first is not None and time - self.first >= account.stretch and self._is_sparse(account):
+        if self._is_sparse(account, time):
             return int(left * -math.expm1(-active / max(account.active, _SOON * account.stretch)))
         cost = active * account.capacity // (account.stretch + account.grain - 1 + self.ramp)
         evenly = left * active // max(account.until_free(time), active)
         return min(cost, evenly) if cost <= left else min(evenly, left // 2)
 
-    def _is_sparse(self, account: SlidingAccount) -> bool:
-        """Tell whether the pings of the last stretch paid for little of it."""
-        return account.active < _SPARSE * account.stretch
+    def _is_sparse(self, account: SlidingAccount, time: int) -> bool:
+        """Tell whether the pings of the last stretch paid for little of it, or of the one before a long gap."""
+        settled = account.began is not None and time - account.began >= account.stretch
+        active = account.active if settled else account.before
+        return active is not None and active < _SPARSE * account.stretch
 
     def pay(self, paid: Paid) -> None:
         """Spend what was offered."""
@@ -105,15 +115,13 @@ class Schedule:
             account.charge(paid.time, paid.cost, paid.active)
         self._note(paid.time)
 
-    def restore(self, first: int, paid: Sequence[Iterable[Paid]]) -> None:
-        """Take over what earlier processes spent: the time of their first ping, and what each account must hold."""
-        self.first = first
-        for account, each in zip(self.accounts, paid, strict=True):
-            for time, active, cost in each:
+    def restore(self, held: Sequence[Held]) -> None:
+        """Take over what earlier processes spent, given what each account must hold."""
+        for account, each in zip(self.accounts, held, strict=True):
+            account.began, account.before = each.began, each.before
+            for time, active, cost in each.paid:
                 account.hold(time, cost, active)
                 self._note(time)
 
     def _note(self, time: int) -> None:
-        if self.first is None:
-            self.first = time
         self.last = self._latest = time

@@ -18,7 +18,7 @@ from geoveil.budget.stores import Store, Transaction
 from geoveil.budget.turns import uninterrupted
 from geoveil.errors import BudgetError, InvalidParameter, LedgerTampered
 from geoveil.host.processes import this_process
-from geoveil.live.schedule import Paid
+from geoveil.live.schedule import Held, Paid
 from geoveil.privacy import CGP
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ CREATE INDEX IF NOT EXISTS geoveil_pings_time ON geoveil_pings (stream, time)
 #: What the account has paid for a stream: the first charge, if several were made.
 _PROMISE = "SELECT parameters FROM geoveil_history WHERE event = 'charge' AND release = ? ORDER BY number LIMIT 1"
 _PINGS = "FROM geoveil_pings WHERE stream = ?"
+#: The first ping since the last gap that is longer than a stretch, and the one before it.
+_BEGAN = f"""SELECT time, before FROM (SELECT time, LAG(time) OVER (ORDER BY number) AS before {_PINGS}) AS pings
+  WHERE before IS NULL OR time - before > ? ORDER BY time DESC LIMIT 1"""
 
 
 class ReleasedPing(NamedTuple):
@@ -56,9 +59,8 @@ class Saved:
     """A stream as it was stored: how many pings were charged, and what is needed to go on."""
 
     last: int = 0
-    #: The time of the first ping, and what was paid within each stretch, in order of time.
-    first: int = 0
-    paid: Sequence[Sequence[Paid]] = ()
+    #: What the account of each stretch holds.
+    held: Sequence[Held] = ()
     #: The last checkpoint, if there is one, and what was released since.
     checkpoint: str = ""
     since: Sequence[ReleasedPing] = ()
@@ -95,9 +97,18 @@ class MemoryStore(StreamStore):
     def load(self, stretches: Sequence[tuple[int, int]]) -> Saved:
         if not self._paid:
             return Saved()
-        first, latest = self._paid[0].time, self._paid[-1].time
-        paid = [[paid for paid in self._paid if paid.time >= latest - length] for length, _ in stretches]
-        return Saved(len(self._paid), first, paid, since=self._answers)
+        return Saved(len(self._paid), [self._held(length) for length, _ in stretches], since=self._answers)
+
+    def _held(self, stretch: int) -> Held:
+        """Return what the account of a stretch holds."""
+        gaps = [i for i in range(1, len(self._paid)) if self._paid[i].time - self._paid[i - 1].time > stretch]
+        began = gaps[-1] if gaps else 0
+
+        def last(paid: Sequence[Paid]) -> list[Paid]:
+            return [each for each in paid if each.time >= paid[-1].time - stretch]
+
+        before = sum(each.active for each in last(self._paid[:began])) if began else None
+        return Held(self._paid[began].time, before, last(self._paid))
 
     def charge(self, number: int, paid: Paid) -> bool:
         if this_process() != self._process:
@@ -196,21 +207,27 @@ class LedgerStore(StreamStore):
         )
         if not last:
             return Saved()
-        ((first, latest, count),) = transaction.rows(f"SELECT MIN(time), MAX(time), COUNT(*) {_PINGS}", (self.name,))
+        ((latest, count),) = transaction.rows(f"SELECT MAX(time), COUNT(*) {_PINGS}", (self.name,))
         if count != last:
             raise LedgerTampered(f"{last - count} pings of the stream {self.name!r} are missing from the ledger.")
-        grouped = f"SELECT MAX(time), SUM(active), SUM(cost) {_PINGS} AND time >= ? GROUP BY time / ? ORDER BY 1"
         since = f"SELECT time, answer {_PINGS} AND number > ? AND answer IS NOT NULL ORDER BY number"
         return Saved(
             last,
-            first,
-            [
-                [Paid(*map(int, row)) for row in transaction.rows(grouped, (self.name, latest - length, grain))]
-                for length, grain in stretches
-            ],
+            [self._held(transaction, latest, *each) for each in stretches],
             checkpoint,
             [_read(*row) for row in transaction.rows(since, (self.name, checked))],
         )
+
+    def _held(self, transaction: Transaction, latest: int, stretch: int, grain: int) -> Held:
+        """Return what the account of a stretch holds."""
+        ((began, end),) = transaction.rows(_BEGAN, (self.name, stretch))
+        before = None
+        if end is not None:
+            summed = f"SELECT SUM(active) {_PINGS} AND time >= ? AND time <= ?"
+            before = int(transaction.rows(summed, (self.name, end - stretch, end))[0][0])
+        grouped = f"SELECT MAX(time), SUM(active), SUM(cost) {_PINGS} AND time >= ? GROUP BY time / ? ORDER BY 1"
+        rows = transaction.rows(grouped, (self.name, latest - stretch, grain))
+        return Held(began, before, [Paid(*map(int, row)) for row in rows])
 
     def charge(self, number: int, paid: Paid) -> bool:
         def work(transaction: Transaction) -> bool:

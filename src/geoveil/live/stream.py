@@ -227,7 +227,7 @@ class Stream(Card):
         if at > (clock.time() + _AHEAD) * MICROSECONDS:
             remedy = "The device's clock is wrong: correct it, or leave the ping out."
             raise InvalidParameter("time", time, "at most ten minutes ahead of this machine's clock", remedy)
-        place = self._entered(lat, lon)
+        degrees = _degrees(lat, lon)
         with self._lock:
             for _ in range(_ATTEMPTS):
                 if self._doubtful:
@@ -235,6 +235,7 @@ class Stream(Card):
                 paid = self._schedule.offer(at)
                 if paid is None:
                     return self._seen(at)
+                place = self._entered(*degrees)
                 self._doubtful = True
                 if self._store.charge(self._number + 1, paid):
                     return self._answer(paid, place)
@@ -396,7 +397,7 @@ class Stream(Card):
         self._shown: tuple[float, float, float] | None = checkpoint["shown"]
         self._radius: float = checkpoint["radius"]
         if saved.last:
-            self._schedule.restore(saved.first, saved.paid)
+            self._schedule.restore(saved.held)
         if not self._radius:
             x, y, _ = self._shown or (0.0, 0.0, 0.0)
             self._radius = radius_of(self._filter.parts, x, y, 0.95)
@@ -405,13 +406,13 @@ class Stream(Card):
         self._position = self._published()
         self._doubtful = False
 
-    def _entered(self, lat: object, lon: object) -> Reals:
+    def _entered(self, lon: float, lat: float) -> Reals:
         """Return a true place in metres of the plane, moved to the edge of the area if it is outside.
 
         All places on Earth are taken in, and no two farther apart than they are on the ground (docs/understand/live.md
         has the proof): whether a ping is answered must not depend on the place.
         """
-        flat = self._tangent.forward_through(np.array([_degrees(lat, lon)]), self.area.radius)
+        flat = self._tangent.forward_through(np.array([[lon, lat]]), self.area.radius)
         return clamp_to_disc(flat, self.area.radius)
 
     def _answer(self, paid: Paid, place: Reals) -> LivePosition:
@@ -422,9 +423,7 @@ class Stream(Card):
         ((x, y),) = mechanism.sample(place, self._source).tolist()
         answer = ReleasedPing(paid.time, x, y, mechanism.scale)
         new = self._learn(answer)
-        due = self._number % _CHECKPOINT == 0
-        state = {"filter": self._filter.state(), "shown": self._shown, "radius": self._radius}
-        self._store.answer(self._number, answer, json.dumps(state) if due else None)
+        self._store.answer(self._number, answer, self._checkpoint() if self._number % _CHECKPOINT == 0 else None)
         self._position = self._published()
         self._doubtful = False
         events = tuple(
@@ -450,6 +449,10 @@ class Stream(Card):
         self._radius = radius_of(parts, x, y, 0.95, self._radius)
         self._shown = x, y, self._radius
         return True
+
+    def _checkpoint(self) -> str:
+        """Return what this process believes, to be stored."""
+        return json.dumps({"filter": self._filter.state(), "shown": self._shown, "radius": self._radius})
 
     def _published(self) -> LivePosition:
         """Return the published position as of the last ping that was answered."""
@@ -570,9 +573,10 @@ def _microseconds(time: When) -> int:
     if isinstance(given, datetime) and given.tzinfo is not None:
         return (given - _EPOCH) // _MICROSECOND
     if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
-        numbers = Fraction(int(given)) if isinstance(given, np.integer) else given
-        if abs(numbers) < 2**40:
-            return math.floor(Fraction(*numbers.as_integer_ratio()) * MICROSECONDS)
+        seconds = int(given) if isinstance(given, np.integer) else given
+        if abs(seconds) < 2**40:
+            above, below = seconds.as_integer_ratio()
+            return int(above * MICROSECONDS // below)
     allowed = "a time with its time zone, or seconds since 1970"
     raise InvalidParameter("time", time, allowed, 'Write it as "2026-05-04T08:30:00Z".')
 
