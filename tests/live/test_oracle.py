@@ -185,9 +185,9 @@ def looks_at_the_place(patch: pytest.MonkeyPatch) -> None:
     seen: list[float] = []
     entered, mechanism = gv.Stream._entered, stream_module._mechanism
 
-    def looking(one: gv.Stream, lat: object, lon: object) -> Any:
-        seen.append(float(lat))  # type: ignore[arg-type]
-        return entered(one, lat, lon)
+    def looking(one: gv.Stream, lon: float, lat: float) -> Any:
+        seen.append(lat)
+        return entered(one, lon, lat)
 
     def moving(promise: gv.CGP, capacity: int, cost: int) -> Gaussian:
         return mechanism(promise, capacity, cost if len(seen) > 1 and abs(seen[-1] - seen[-2]) > 1e-3 else cost // 2)

@@ -267,8 +267,8 @@ def _reduced(parts: Sequence[MixturePart], most: int) -> list[MixturePart]:
             for row in range(i + 1, len(kept)):
                 costs[row][i] = _cost(kept[i], kept[row])
         del kept[gone], costs[gone]
-        for row in costs[gone:]:
-            del row[gone]
+        for after in costs[gone:]:
+            del after[gone]
     return kept
 
 

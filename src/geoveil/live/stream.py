@@ -573,7 +573,7 @@ def _microseconds(time: When) -> int:
     if isinstance(given, datetime) and given.tzinfo is not None:
         return (given - _EPOCH) // _MICROSECOND
     if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
-        seconds = int(given) if isinstance(given, np.integer) else given
+        seconds: Any = int(given) if isinstance(given, np.integer) else given
         if abs(seconds) < 2**40:
             above, below = seconds.as_integer_ratio()
             return int(above * MICROSECONDS // below)
