@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from starlette.responses import HTMLResponse, Response
 
-from geoveil.privacy import duration_words
+from geoveil.privacy import CGP, duration_words
 from geoveil.report import Layer, compose
 from geoveil.report.page import drawing, templates
 from geoveil.serve.links import ReaderLink
@@ -37,14 +37,14 @@ def owner_page(service: Service, *, made: str = "", notice: str = "") -> Respons
                 "name": name,
                 "paused": name in service.desk.paused,
                 "place": _row(service.desk.latest.get(name), now),
-                "promise": f"{stream.guarantee!r}",
+                "promise": _words(stream.guarantee),
                 "left": None if remaining is None else float(remaining / stream.guarantee.rho),
                 "remaining": "" if remaining is None else f"{remaining:.3g}",
                 "year": metres(stream.repeated("365 days")),
                 "devices": [each.name for each in person.devices],
             }
         )
-    latest = {name: [place] for name in service.persons if (place := service.desk.latest.get(name)) is not None}
+    latest = {name: [place] for name in service.persons if (place := service.shown(name)) is not None}
     return _page(
         "live.html",
         service,
@@ -83,6 +83,10 @@ def _page(name: str, service: Service, **shown: Any) -> Response:
     return HTMLResponse(text)
 
 
+def _words(guarantee: CGP) -> str:
+    return f"{metres(guarantee.hidden(chance=0.75))} hidden at 75%, in any {guarantee.metric.name}"
+
+
 def _row(place: PublishedPlace | None, now: int) -> dict[str, str] | None:
     if place is None:
         return None
@@ -105,7 +109,7 @@ def _map(shown: Mapping[str, Sequence[PublishedPlace]]) -> str:
             radius = float(places[-1].radius)
             layers.append(Layer(name, _degrees(places[-1:]), "marks", "released", radius=radius, texts=(name,)))
     scene = compose(layers, beyond=False) if layers else None
-    return "" if scene is None else drawing(scene, "Released places, each with the circle that holds 95%.")
+    return "" if scene is None else drawing(scene, "Released places, each with the circle that holds 95%")
 
 
 def _degrees(places: Sequence[PublishedPlace]) -> np.ndarray[Any, np.dtype[np.float64]]:
