@@ -135,6 +135,11 @@ class Desk:
         self.published: Callable[[], None] = lambda: None
         self.turns: Counter[str] = Counter()
 
+    def open(self) -> None:
+        """Open the streams of all persons, before the start: one that promises something else is refused then."""
+        for person in self._persons:
+            self._stream(person)
+
     def start(self) -> None:
         """Begin to work."""
         self._thread.start()

@@ -65,6 +65,7 @@ class Service:
         self.metrics = Metrics()
         self.rates, self.guesses = RateLimit(*_DEVICE), RateLimit(*_GUESSES)
         self.desk = Desk(config, self.ledger, self.tables.latest(), self.tables.paused())
+        self.desk.open()
         self.links = self.tables.links()
         self._tokens, self._read = TokenBook(self.tables.tokens()), clock.monotonic()
         self.outbox: Outbox | None = None
