@@ -372,16 +372,29 @@ def test_a_dry_run_tells_no_disc(ridden: Any, tmp_path: Path) -> None:
     assert sorted(disc) == ["lat", "lon", "radius"]
 
 
+def test_a_place_the_other_way_round_is_refused(ridden: Any, tmp_path: Path) -> None:
+    """Longitude before latitude would hide nothing; a place that no track enters is told about."""
+    swapped = f"{HOME[0]},{HOME[1]}"
+    told = ridden("zones", "rides", "--at", swapped, *HIDDEN[2:], "-o", "shared")
+    assert (told.code, "the other way round" in told.err) == (2, True)
+    assert swapped not in told.err
+    assert not (tmp_path / "centres.json").exists()
+    done = ridden("zones", "rides", "--at", "46.95,7.44", *HIDDEN[2:], "-o", "shared")
+    assert (done.code, "No track enters a disc" in " ".join(done.out.split())) == (0, True)
+    right = ridden("zones", "rides", *HIDDEN, "-o", "again")
+    assert (right.code, "No track enters a disc" in right.out) == (0, False)
+
+
 def test_what_a_place_nearby_is(ridden: Any, tmp_path: Path) -> None:
-    """A place 200 m away is refused; the options that the message names work."""
-    nearby = "{1},{0}".format(*rides.offset(*HOME, 0, 200))
+    """A place 110 m away is refused; the options that the message names work."""
+    nearby = "{1},{0}".format(*rides.offset(*HOME, 0, 110))
     assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
     asked = ["zones", "rides", "--at", nearby, *HIDDEN[2:]]
     told = ridden(*asked, "-o", "second")
     assert (told.code, "--near same" in told.err, "--near another" in told.err) == (2, True, True)
     assert nearby[:7] not in told.err
     assert ridden(*asked, "--near", "same", "-o", "second").code == 0
-    far = "{1},{0}".format(*rides.offset(*HOME, 0, -200))
+    far = "{1},{0}".format(*rides.offset(*HOME, 0, -290))
     assert ridden("zones", "rides", "--at", far, *HIDDEN[2:], "--near", "another", "-o", "third").code == 0
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
     assert contents(tmp_path / "first") != contents(tmp_path / "third")

@@ -18,7 +18,7 @@ from tests.worlds import HOME, commute
 pytestmark = pytest.mark.slow
 
 AT = f"{HOME[1]}, {HOME[0]}"
-FIELDS = {"places": AT, "hide": "200 m", "centres": "centres.json", "keep": "", "target": "shared"}
+FIELDS = {"places": AT, "hide": "200 m", "centres": "centres.json", "shorten": "", "keep": "", "target": "shared"}
 
 
 @pytest.fixture
@@ -83,6 +83,31 @@ def test_the_command_on_the_page_runs(project: Project, tmp_path: Path) -> None:
     contents = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("shared", "typed")]
     assert contents[0] == contents[1]
     assert b"<ele>" in next(iter(contents[0].values()))
+
+
+def test_a_look_says_how_near_attacks_come(project: Project) -> None:
+    """The owner reads how near somebody comes with these tracks, in the words of the page; what helps is a field."""
+    page = asked(project, "look")
+    assert "comes within" in page
+    assert "measured, and not promised" in page
+    assert not GARBLED.search(page)
+    assert "--" not in page.partition("The same as a command")[0]
+    shorter = asked(project, "look", shorten="200 m")
+    assert "--shorten 200m" in shorter
+    assert project.tracks.request().rules.trim == 200
+
+
+def test_places_are_found_and_confirmed(project: Project, tmp_path: Path) -> None:
+    """Where tracks begin and end is listed; a place is hidden if its owner presses its button, and not before."""
+    page = asked(project, "find", places="")
+    assert project.tracks.proposed is not None
+    [(place, often)] = project.tracks.proposed.places
+    assert often == "3 times, 0 of them at night"
+    assert place in page
+    assert project.tracks.fields["places"] == ""
+    assert sent(project, "tracks", **{**FIELDS, "files": "rides", "places": "", "confirmed": place}) == ""
+    assert project.tracks.fields["places"] == place
+    assert not (tmp_path / "centres.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,26 @@ def test_the_owner_says_what_a_place_nearby_is(tmp_path: Path) -> None:
         zones(path, first, near="maybe")
 
 
+def test_a_known_place_that_was_far_off_does_not_hide_another(tmp_path: Path) -> None:
+    """A home 290 m from where its disc was drawn has its margin inside, or is refused; the remedy works."""
+    small, refused = Hiding.of(hide=200, margin=50), 0
+    for number in range(25):
+        path, lat = tmp_path / f"{number}.json", 20 + number
+        [zone] = zones(path, f"{lat},8", hiding=small)
+        [home] = places_of(f"{lat + 290 / 110_574},8")
+        if zone.hides(home):
+            assert Centres(path).zones([home], small, source_of(None), near="same") == [zone]
+        else:
+            refused += 1
+            for ask in (Centres(path).rehearsed, Centres(path).zones):
+                with pytest.raises(InvalidParameter, match="another"):
+                    ask([home], small, source_of(None), near="same")
+            [zone] = Centres(path).zones([home], small, source_of(None), near="another")
+        away = distances(zone, np.array([[home.lon, home.lat]]))[0]
+        assert away <= zone.radius - small.margin
+    assert 0 < refused < 25
+
+
 def test_places_that_are_declared_later_change_no_zone(tmp_path: Path) -> None:
     """A place between two known ones keeps the zone of the first, whether it was declared before or not."""
     path = tmp_path / "centres.json"

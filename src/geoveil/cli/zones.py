@@ -125,6 +125,7 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
                 return
             request = replace(request, places=_confirmed(proposed))
         with terminal.waiting("Cutting"):
+            request.check_places(files)
             found, entries = (request.rehearsed(), []) if dry_run else request.zones(ledger)
             cut = request.cut(files, found)
         certificate, attacked = None, []
@@ -297,7 +298,10 @@ def _removed(cut: CutTracks) -> str:
     """Return what is removed in a sentence."""
     removed, inside = len(cut.files) - cut.points, len(cut.files.sources) - len(cut.shared)
     gone = f", and nothing is left of {counted(inside, 'file')}" if inside else ""
-    return f"For you only: {removed:,} of {counted(len(cut.files), 'point')} are removed{gone}."
+    told = f"For you only: {removed:,} of {counted(len(cut.files), 'point')} are removed{gone}."
+    if cut.passed:
+        return told
+    return f"{told} No track enters a disc: if they begin or end at your home, check the places after --at."
 
 
 def _show(request: ZonesRequest, cut: CutTracks, columns: Sequence[str], more: Sequence[tuple[str, str]]) -> None:

@@ -32,6 +32,7 @@ from geoveil.zones import (
     cut,
     kept_points,
     piece_numbers,
+    refuse_swapped,
     time_order,
 )
 
@@ -92,6 +93,7 @@ def hidden_places(
         remedy = Message("State it with {crs}: {crs:4326} for longitude and latitude, with {area}.")
         raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system: zones are on the Earth", remedy)
     degrees = form.plane.longitudes_latitudes(form.own_coords())
+    refuse_swapped(places, degrees)
     if noise is not None:
         promise(None, noise, None, None)
         if rules.trim or rules.together > 1:

@@ -240,6 +240,13 @@ class CutTracks:
         """The published pieces."""
         return [piece for each in self.shared for piece in each.pieces]
 
+    @cached_property
+    def passed(self) -> bool:
+        """Whether some point is inside a disc: for the owner alone."""
+        from geoveil.zones import kept_points
+
+        return not kept_points(self.zones, self.files.degrees).all()
+
     def layers(self, *, removed: bool = False) -> tuple[Layer, ...]:
         """Return the layers of a map: the pieces, the discs, and below them, for the owner alone, what is removed."""
         whole = _lines("removed", [track.places for track in self.files.tracks], "truth") if removed else ()

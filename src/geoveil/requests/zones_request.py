@@ -133,6 +133,12 @@ class ZonesRequest:
         """Read all tracks."""
         return TrackFiles.read(self.paths, keep=self.keep, time=self.time, reading=self.reading, progress=progress)
 
+    def check_places(self, files: TrackFiles) -> None:
+        """Refuse places whose latitude and longitude are swapped, before a centre is drawn."""
+        from geoveil.zones import places_of, refuse_swapped
+
+        refuse_swapped(places_of([*self.places]), files.degrees)
+
     def zones(self, ledger: Ledger | None = None) -> tuple[list[Zone], list[dict[str, Any]]]:
         """Return the zones of the places, and the entries of the ledger that charged them.
 

@@ -188,7 +188,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "What else is taken off the ends of pieces near a disc: a length such as 200m; or '2 tracks', everything "
             "up to where so many tracks run together.",
             line=OnLine(metavar="LENGTH|TRACKS"),
-            page=OnPage("what is taken off the ends"),
+            page=OnPage("shortening"),
         ),
         Setting(
             "same_names",

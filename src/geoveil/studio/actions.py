@@ -105,7 +105,9 @@ def _decide_data(project: Project, form: Form) -> None:
 
 
 def _tracks(project: Project, form: Form) -> str:
-    project.tracks.decide({name: _one(form, name) for name in ("files", *FIELDS)})
+    project.tracks.decide({name: _one(form, name) for name in ("files", "confirmed", *FIELDS)})
+    if _one(form, "do") == "find":
+        project.tracks.find_places()
     if _one(form, "do") in ("look", "share"):
         project.tracks.start(share=_one(form, "do") == "share")
     return "tracks"

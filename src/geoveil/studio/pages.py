@@ -256,7 +256,8 @@ def _tracks(project: Project) -> dict[str, object]:
     job, found = tracks.job, tracks.found
     view = None if found is None else project.view(found.layers, "Map of what is shared, removed, and the discs")
     problem = None if job is None or job.problem is None else project.told(job.problem)
-    return {"tracks": tracks, "found": found, "map": view, "problem": problem}
+    attacks = [] if found is None else [told.worded(ON_PAGE) for told in found.attacks]
+    return {"tracks": tracks, "found": found, "map": view, "problem": problem, "attacks": attacks}
 
 
 # Protection ----------------------------------------------------------------------------------------------------------

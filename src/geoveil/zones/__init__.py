@@ -28,6 +28,7 @@ from geoveil.zones.places import (
     places_of,
     places_of_tracks,
     propose_places,
+    refuse_swapped,
 )
 from geoveil.zones.zone import CHANCE, MARGIN, NEAR, Hiding, Zone
 from geoveil.zones.zones_release import ZonesRelease
@@ -60,6 +61,7 @@ __all__ = [
     "places_of",
     "places_of_tracks",
     "propose_places",
+    "refuse_swapped",
     "shortened",
     "time_order",
     "travelled",

@@ -149,6 +149,8 @@ class Centres:
                         self._write(known)
                 elif match.zone.hiding != hiding:
                     raise self._hidden_otherwise(match.zone.hiding)
+                elif not match.zone.hides(place):
+                    raise _not_covered()
                 elif match.experiment and source.exact:
                     allowed = "a file without seeded centres: anyone who knows the seed knows the place"
                     raise InvalidFile(str(self.path), "centres of an experiment", allowed, "Name a new file.")
@@ -178,6 +180,8 @@ class Centres:
                 match = _Known(place, zone, not source.exact)
             elif match.zone.hiding != hiding:
                 raise self._hidden_otherwise(match.zone.hiding)
+            elif not match.zone.hides(place):
+                raise _not_covered()
             known = [*known, replace(match, place=place)]
             found.append(match.zone)
         return [*dict.fromkeys(found)]
@@ -294,6 +298,12 @@ class Centres:
         folder.mkdir(parents=True, exist_ok=True)
         write_private(self.backup, text)
         write_private(self.path.resolve(), text)
+
+
+def _not_covered() -> InvalidParameter:
+    """Return the error about a place that the disc of the known one does not hide as well."""
+    allowed = "a place around which the disc of the known one has room for the margin"
+    return InvalidParameter("places", "...", allowed, Message("Say {near:another}: it then gets a disc of its own."))
 
 
 def check_near(near: object) -> None:

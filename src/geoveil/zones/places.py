@@ -17,8 +17,18 @@ from geoveil.mechanisms.discs import RADIUS
 from geoveil.noise.reals import Floats
 from geoveil.text.typed_values import read_place
 
-__all__ = ["HiddenPlace", "PlacesLike", "ProposedPlace", "places_of", "places_of_tracks", "propose_places"]
+__all__ = [
+    "HiddenPlace",
+    "PlacesLike",
+    "ProposedPlace",
+    "places_of",
+    "places_of_tracks",
+    "propose_places",
+    "refuse_swapped",
+]
 
+#: Metres from a place within which a track passes by it.
+_BY = 1000.0
 #: Seconds without a point after which a track goes on from where somebody stayed.
 _STAY = 1200.0
 #: A place as a text "47.37,8.54", a pair (latitude, longitude), a frame of points, the path of a file, or several.
@@ -123,6 +133,25 @@ def _of_file(path: Path) -> Iterable[HiddenPlace]:
 def _refused(allowed: str) -> InvalidParameter:
     # The value is private: it may end up in a log.
     return InvalidParameter("places", "...", allowed, "Write a place as LAT,LON in degrees, such as 47.37,8.54.")
+
+
+def refuse_swapped(places: Iterable[HiddenPlace], degrees: Floats) -> None:
+    """Refuse a place that no track passes by, if some do the other way round: it would hide nothing.
+
+    Parameters
+    ----------
+    places : iterable of HiddenPlace
+        The places.
+    degrees : array
+        Longitudes and latitudes of the whole tracks.
+    """
+    for place in places:
+        if not _passes(degrees, place.lon, place.lat) and _passes(degrees, place.lat, place.lon):
+            raise _refused("a latitude and then a longitude: tracks pass by the place the other way round only")
+
+
+def _passes(degrees: Floats, lon: float, lat: float) -> bool:
+    return abs(lat) <= 90 and bool((_metres(degrees, np.array([lon, lat])) <= _BY).any())
 
 
 @dataclass(frozen=True)

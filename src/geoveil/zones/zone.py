@@ -12,6 +12,7 @@ from geoveil.errors import InvalidData, InvalidParameter, Message
 from geoveil.mechanisms.discs import RADIUS, ROUNDING, STEPS, Disc, TruncatedGaussian, UniformDisc
 from geoveil.privacy import CGP, promise
 from geoveil.text.typed_values import read_length
+from geoveil.zones.places import HiddenPlace
 
 __all__ = ["CHANCE", "MARGIN", "NEAR", "Hiding", "Zone", "metres_of"]
 
@@ -152,6 +153,10 @@ class Zone:
     def radius(self) -> int:
         """The radius in metres, on the public sphere."""
         return self.hiding.radius
+
+    def hides(self, place: HiddenPlace) -> bool:
+        """Return whether the disc has room for the margin around a place, as it does where its centre was drawn."""
+        return place.distance(HiddenPlace(self.lat, self.lon)) + self.hiding.margin <= self.radius
 
     def describe(self) -> dict[str, Any]:
         """Return the description in certificates: everything about the zone, as all of it is public."""
