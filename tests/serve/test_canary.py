@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.serve.bodies import CLIENTS, SECRETS, ClientBody, client_body
 from tests.serve.serving import FINE, TRUE, config_in, now, running
 from tests.serve.targets import receiving
+from tests.systems import POSIX
 
 _TARGETS = """
 [[target]]
@@ -86,7 +86,7 @@ def test_the_search_finds_what_is_hidden() -> None:
             assert any(canary in body.content + body.path.encode() for canary in CANARIES), client
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+@POSIX
 def test_no_core_dumps() -> None:
     """A service that serves lets a crash write no copy of its memory."""
     import multiprocessing

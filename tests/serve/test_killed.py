@@ -26,6 +26,7 @@ from tests.postgres import database
 from tests.serve.bodies import client_body
 from tests.serve.phones import RULES, Phone, Reply
 from tests.serve.serving import now
+from tests.systems import POSIX
 
 _CONFIG = """
 [service]
@@ -162,14 +163,14 @@ def until_ready(url: str) -> None:
     raise AssertionError("the service does not answer")
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.parametrize("kills", [0, 3])
 def test_killed_service_loses_nothing(kills: int, tmp_path: Path) -> None:
     """Each client's pings are all answered once, though the service is killed; without kills nothing is repeated."""
     killed(tmp_path, "budget.db", kills, pings=15)
 
 
-@pytest.mark.posix
+@POSIX
 @pytest.mark.long
 @pytest.mark.parametrize("store", ["SQLite", "PostgreSQL"])
 def test_hundred_kills_lose_nothing(store: str, tmp_path: Path) -> None:
