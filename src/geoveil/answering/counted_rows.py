@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -27,10 +27,11 @@ from geoveil.geo.formats import Batch, LocationFile
 from geoveil.geo.formats.fingerprints import Fingerprint, State, file_state
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
-from geoveil.geo.seconds import PartOfTimes
+from geoveil.geo.seconds import PartOfTimes, stated_names
 from geoveil.geo.texts import has_formulas
 from geoveil.noise import as_reals
 from geoveil.queries import Persons, Points
+from geoveil.release.answered import ReleaseFields
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,6 +180,18 @@ class CountedRows:
     def span(self, *, each: int = 1) -> tuple[int, int] | None:
         """Return the first and the last time of points that are used, of every `each` the first; None if untimed."""
         return None if self.counted.timed is None else self.counted.timed.span(self.skipped, each=each)
+
+    def stated(self, columns: Iterable[Hashable] = (), persons: Iterable[str] = ()) -> ReleaseFields:
+        """Return the fields of a release that describe the rows, given the columns and persons that are removed."""
+        rules = self.rules
+        timed, where = rules.guarantee.metric.stretch is not None, None if rules.where is None else rules.where.text
+        return {
+            "plane": rules.plane,
+            "outside": rules.settings.outside,
+            "removed": self.counted.removed.described(where, columns, persons),
+            "times": stated_names(rules.times) if timed else None,
+            "span": self.span() if timed else None,
+        }
 
     def unit_sizes(self, each: int) -> tuple[Index, Index] | None:
         """Return the sizes of units of items of `each` points, and how many items have each; None without units."""

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,8 @@ from geoveil.queries import (
 from geoveil.queries.crowd.lattice import MOST_CELLS, WIDEST
 from geoveil.queries.crowd.sums import KernelSums, PairedSums
 from geoveil.release import Release
-from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
+from geoveil.release.answered import ReleaseFields
+from geoveil.release.crowd_release import CrowdCounts, CrowdFields, CrowdFlows, CrowdHeatMap, CrowdRelease
 from geoveil.text.words import metres
 
 if TYPE_CHECKING:
@@ -173,6 +174,16 @@ class PublicCrowd(Protocol):
     def rounding(self) -> float: ...
 
 
+class CommonFields(TypedDict):
+    """The fields of a query about a crowd that do not depend on the question."""
+
+    weight: float
+    total: float
+    slices: int
+    rounding: float
+    units: UnitSizes
+
+
 @dataclass(frozen=True)
 class CrowdQuestion(ABC, Generic[Q]):
     """A question about a crowd."""
@@ -222,14 +233,23 @@ class CrowdQuestion(ABC, Generic[Q]):
         """Return the query about the items, in metres of the plane."""
 
     @abstractmethod
-    def release(self, query: Q, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdRelease:
+    def release(self, query: Q, drawn: Answer, total: float, slices: Slices, more: ReleaseFields) -> CrowdRelease:
         """Return the release: the noisy numbers, and an estimate made from them."""
 
     def _told(
-        self, query: Q, noisy: Floats, steps: tuple[str, ...], total: float, slices: Slices, *, sums: int = 1
-    ) -> dict[str, Any]:
-        """Return the fields of a release about its numbers, each of which is the sum of some of the query's."""
+        self,
+        query: Q,
+        noisy: Floats,
+        steps: tuple[str, ...],
+        total: float,
+        slices: Slices,
+        more: ReleaseFields,
+        *,
+        sums: int = 1,
+    ) -> CrowdFields:
+        """Return the fields of a release, each of whose numbers is the sum of some of the query's."""
         return {
+            **more,
             "processing": Processing(steps, bounded=False),
             "counted": self.counted(query.guarantee.metric),
             "total": total,
@@ -256,7 +276,7 @@ class CrowdQuestion(ABC, Generic[Q]):
             raise InvalidParameter("bandwidth", self.bandwidth, allowed, "Make the cells larger.")
         return side
 
-    def _common(self, source: PublicCrowd, total: float, slices: Slices) -> dict[str, Any]:
+    def _common(self, source: PublicCrowd, total: float, slices: Slices) -> CommonFields:
         largest = int(source.all_sizes[0].max())
         # One part in a billion covers the rounding of the total, which is not needed if one unit holds all points.
         return {
@@ -304,7 +324,7 @@ class HeatMapQuestion(CrowdQuestion[CrowdMap]):
         return CrowdMap(source.n, 2, guarantee, self.method, lattice=lattice, side=side, **common)
 
     def release(
-        self, query: CrowdMap, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]
+        self, query: CrowdMap, drawn: Answer, total: float, slices: Slices, more: ReleaseFields
     ) -> CrowdHeatMap:
         maps = np.reshape(drawn.value, (slices.count, *query.lattice.shape))
         divisions, pad = round(self.grid.cell / query.lattice.cell), 2 * query.side + 1
@@ -318,8 +338,7 @@ class HeatMapQuestion(CrowdQuestion[CrowdMap]):
         return CrowdHeatMap(
             value.reshape(shape),
             grid=self.shown,
-            **self._told(query, noisy.reshape(shape), (step,), total, slices, sums=divisions**2),
-            **more,
+            **self._told(query, noisy.reshape(shape), (step,), total, slices, more, sums=divisions**2),
         )
 
     def _cropped(self, maps: Floats, pad: int, divisions: int) -> Floats:
@@ -414,8 +433,10 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
     def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> RegionCounts:
         bandwidth, beside = self._bandwidth(guarantee, total, slices.count)
         side, regions, _ = self._regions(bandwidth, beside)
-        how = {"lattice": regions.lattice, "side": side, "regions": regions, **self._common(source, total, slices)}
-        alone = RegionCounts(source.n, 2, guarantee, self.method, **how)
+        common = self._common(source, total, slices)
+        alone = RegionCounts(
+            source.n, 2, guarantee, self.method, lattice=regions.lattice, side=side, regions=regions, **common
+        )
         if beside is None:
             return alone
         around = _lattice_around(self.shapes, beside, _BESIDE)
@@ -441,7 +462,7 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
         return found, counts, step
 
     def release(
-        self, query: RegionCounts, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]
+        self, query: RegionCounts, drawn: Answer, total: float, slices: Slices, more: ReleaseFields
     ) -> CrowdCounts:
         import pandas as pd
 
@@ -460,8 +481,7 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
             frames[0] if len(frames) == 1 else pd.concat(frames),
             numbers=numbers.reshape(shape),
             errors=totals.error.reshape(shape),
-            **self._told(query, noisy.reshape(shape), (step, projected), total, slices),
-            **more,
+            **self._told(query, noisy.reshape(shape), (step, projected), total, slices, more),
         )
 
 
@@ -551,7 +571,7 @@ class FlowsQuestion(CrowdQuestion[Flows]):
         shown += " in all slices" if slices.names else ""
         raise InvalidParameter("cell", metres(given), f"large enough for flows of {shown} to be above noise", remedy)
 
-    def release(self, query: Flows, drawn: Answer, total: float, slices: Slices, more: dict[str, Any]) -> CrowdFlows:
+    def release(self, query: Flows, drawn: Answer, total: float, slices: Slices, more: ReleaseFields) -> CrowdFlows:
         noisy = np.asarray(drawn.value, dtype=float)
         sums = 1
         if self.grid is not None:
@@ -564,8 +584,8 @@ class FlowsQuestion(CrowdQuestion[Flows]):
         else:
             assert query.regions is not None
             found, step = _projected(noisy, query.regions, total)
-        told = self._told(query, noisy, (step,), total, slices, sums=sums)
-        return CrowdFlows(found, places=self.places, named=self.grid is None, **told, **more).above_noise()
+        told = self._told(query, noisy, (step,), total, slices, more, sums=sums)
+        return CrowdFlows(found, places=self.places, named=self.grid is None, **told).above_noise()
 
     def _joined(self, flows: Floats, divisions: int) -> Floats:
         """Return the sums of flows between lattice cells, between the cells of the grid."""
@@ -629,12 +649,11 @@ class CrowdSums(Inquiry[Answer, R]):
     def price(self, account: Metric | None) -> Guarantee:
         return price_of(self.query.name, self.guarantee, account)
 
-    def facts(self, source: Source, receipt: Receipt) -> dict[str, Any]:
+    def facts(self, source: Source, receipt: Receipt) -> ReleaseFields:
         """Return the fields of the release that do not depend on the question."""
         described = self.crowd.described()
-        removed = replace(described.pop("removed"), persons=receipt.skipped_names)
-        told = {"inexact": source.inexact, "entry": receipt.entry, "recorder": receipt.recorder, "id": receipt.id}
-        return {"guarantee": self.guarantee, "removed": removed, **told, **described}
+        described["removed"] = replace(described["removed"], persons=receipt.skipped_names)
+        return self.released(described, source, receipt)
 
 
 class CrowdInquiry(CrowdSums[CrowdRelease]):
@@ -670,5 +689,5 @@ class CrowdInquiry(CrowdSums[CrowdRelease]):
 
     def shape(self, drawn: Answer, source: Source, receipt: Receipt) -> CrowdRelease:
         query = replace(self.query, rounding=self.query.rounding + self.query.sums_rounding)
-        more = {"answers": (Answer(query, None, drawn.mechanisms),), **self.facts(source, receipt)}
+        more: ReleaseFields = {**self.facts(source, receipt), "answers": (Answer(query, None, drawn.mechanisms),)}
         return self.question.release(self.query, drawn, self.total, self.slices, more)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ from geoveil.errors import InvalidData, Message
 from geoveil.geo.forms import Floats
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane
-from geoveil.geo.seconds import stated_names
 from geoveil.noise import Reals
 from geoveil.privacy import Metric, dist_1
+from geoveil.release.answered import ReleaseFields
 
 __all__ = ["CrowdAdder", "CrowdBatch", "CrowdSource", "FileCrowd", "MemoryCrowd", "check_trips", "items_of_rows"]
 
@@ -89,7 +89,7 @@ class CrowdSource(ABC):
         """The largest distance in metres between a point and the doubles that are used for it."""
 
     @abstractmethod
-    def described(self) -> dict[str, Any]:
+    def described(self) -> ReleaseFields:
         """Return the fields of a release that describe the data, such as its persons and removed rows."""
 
     @abstractmethod
@@ -202,7 +202,7 @@ class MemoryCrowd(CrowdSource):
     def rounding(self) -> float:
         return self.data.doubles_rounding
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> ReleaseFields:
         form = self.data.form
         removed = form.selection.removed.described(form.condition)
         return {**self.data.described(self.metric), "n": self.n, "removed": removed}
@@ -282,17 +282,9 @@ class FileCrowd(CrowdSource):
     def rounding(self) -> float:
         return doubles_rounding(self.plane, self.rows.rules.settings.outside)
 
-    def described(self) -> dict[str, Any]:
-        rules, timed = self.rows.rules, self.metric.stretch is not None
-        return {
-            "n": self.n,
-            "plane": self.plane,
-            "crowd": None if self.rows.people.by is None else int((self.rows.sizes > 0).sum()),
-            "outside": rules.settings.outside,
-            "times": stated_names(rules.times) if timed else None,
-            "span": self.rows.span() if timed else None,
-            "removed": self.rows.counted.removed.described(None if rules.where is None else rules.where.text),
-        }
+    def described(self) -> ReleaseFields:
+        crowd = None if self.rows.people.by is None else int((self.rows.sizes > 0).sum())
+        return {**self.rows.stated(), "n": self.n, "crowd": crowd}
 
     def recorded(self) -> dict[str, object]:
         return self.rows.described()

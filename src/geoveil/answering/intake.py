@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from geoveil.geo.point_times import known_times, point_times, time_columns
 from geoveil.geo.seconds import ReadTimes, stated_names
 from geoveil.privacy import Guarantee, Metric
 from geoveil.queries.evaluation import displacement
+from geoveil.release.answered import ReleaseFields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +122,7 @@ class Intake:
             raise InvalidParameter("person", None, f"given under {metric}", remedy)
         return self.facts(metric).unit_sizes(metric)
 
-    def described(self, metric: Metric) -> dict[str, Any]:
+    def described(self, metric: Metric) -> ReleaseFields:
         """Return the fields of a release that describe the data, if its guarantee is under this metric."""
         timed = metric.stretch is not None
         return {

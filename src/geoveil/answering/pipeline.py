@@ -35,6 +35,7 @@ from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_2, unit_metric
 from geoveil.queries import Answer, Answers, Persons, Query, UnitSizes, ask_each, restored_each
 from geoveil.release import Release
+from geoveil.release.answered import ReleaseFields
 from geoveil.release.as_file import write_release
 from geoveil.release.kinds import kind_of
 
@@ -216,6 +217,17 @@ class Inquiry(ABC, Generic[D, R]):
     def shape(self, drawn: D, source: Source, receipt: Receipt) -> R:
         """Return the release: the answer in the form of the input, with its guarantee and its facts."""
 
+    def released(self, described: ReleaseFields, source: Source, receipt: Receipt) -> ReleaseFields:
+        """Return the fields of a release that describe its data, with those of its guarantee, noise and charge."""
+        return {
+            **described,
+            "guarantee": self.guarantee,
+            "inexact": source.inexact,
+            "entry": receipt.entry,
+            "recorder": receipt.recorder,
+            "id": receipt.id,
+        }
+
 
 class InMemory(Inquiry[A, Release]):
     """An inquiry about points in memory."""
@@ -286,32 +298,25 @@ class InMemory(Inquiry[A, Release]):
         people: People | None = None,
     ) -> Release:
         form = self.data.form
-        counts: dict[str, Any] = {
+        fields: ReleaseFields = {
+            **self.released(self.data.described(self.guarantee.metric), source, receipt),
             "answers": answers,
             "n": len(form.coords) if people is None else len(people.rows),
+            "coords": shaped.coords,
+            "point_scales": shaped.scales,
+            "pairs": form.pairs,
+            "person": None if people is None else people.released,
+            "pseudonyms": people is not None and people.pseudonyms is not None,
             "removed": form.selection.removed.described(form.condition, shaped.removed, self._left_out(receipt)),
+            "unchanged": shaped.unchanged,
+            "inexact": "; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
         }
         if self.first.hides_count:
-            counts |= without_counts(answers, counts["removed"])
-        return Release(
-            shaped.value,
-            **counts,
-            guarantee=self.guarantee,
-            coords=shaped.coords,
-            point_scales=shaped.scales,
-            pairs=form.pairs,
-            person=None if people is None else people.released,
-            pseudonyms=people is not None and people.pseudonyms is not None,
-            unchanged=shaped.unchanged,
-            inexact="; ".join(filter(None, (source.inexact, answers[0].query.inexact))),
-            entry=receipt.entry,
-            recorder=receipt.recorder,
-            id=receipt.id,
-            **self.data.described(self.guarantee.metric),
-        )
+            fields |= without_counts(answers, fields["removed"])
+        return Release(shaped.value, **fields)
 
 
-def without_counts(answers: tuple[Answer, ...], removed: Removed) -> dict[str, Any]:
+def without_counts(answers: tuple[Answer, ...], removed: Removed) -> ReleaseFields:
     """Return the fields of a release that would tell numbers of points, without these."""
     # All answers get one query: which of them shared one would tell whose numbers are equal.
     query = answers[0].query.kept

@@ -29,19 +29,29 @@ from geoveil.geo.formats.fingerprints import digest
 from geoveil.geo.formats.location_file import ROWS
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.plain_values import copied_index
-from geoveil.geo.seconds import stated_names
 from geoveil.mechanisms import sample_people
 from geoveil.noise import Source
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_2
 from geoveil.queries import Persons, Query, answers_without_values
 from geoveil.release import Release
+from geoveil.release.answered import ReleaseFields
 
-__all__ = ["FilePoints", "FileRelease", "Written"]
+__all__ = ["FileFields", "FilePoints", "FileRelease", "Written"]
 
 #: The bytes of a released point with its error radius and budget, and of a number beside it, as text.
 _POINT_BYTES, _VALUE_BYTES = 100, 24
 #: Endings of formats that state the names of columns once.
 _TERSE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".geoparquet", ".gpkg", ".shp", ".fgb", ".xlsx")
+
+
+class FileFields(ReleaseFields):
+    """The fields of a file's release but its value and its signature."""
+
+    person_column: str | None
+    reading: dict[str, Any]
+    digest: str
+    moved: int
+    formulas: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,14 +242,14 @@ class FilePoints(Inquiry[Written, FileRelease]):
     def _made(self) -> list[tuple[FileRelease, Certificate]]:
         return []
 
-    def made(self, **facts: Any) -> FileRelease:
-        """Return the release, given its facts."""
+    def made(self, facts: FileFields) -> FileRelease:
+        """Return the release, given its fields."""
         return FileRelease(self.final, **facts)
 
     def certified(self, drawn: Written, source: Source, receipt: Receipt) -> tuple[FileRelease, Certificate]:
         """Return the release and its certificate, signed if there is a key. They are made once."""
         if not self._made:
-            release = self.made(**self.facts(drawn, source, receipt))
+            release = self.made(self.facts(drawn, source, receipt))
             account = signed(release.certificate(), self.sign)
             self._made.append((replace(release, signature=account.get("signature")), account))
         return self._made[0]
@@ -254,7 +264,7 @@ class FilePoints(Inquiry[Written, FileRelease]):
         write_certificate(self.target, account)
         return release
 
-    def facts(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, Any]:
+    def facts(self, drawn: Written, source: Source, receipt: Receipt) -> FileFields:
         """Return the fields of the release other than its value."""
         import pandas as pd
 
@@ -266,23 +276,13 @@ class FilePoints(Inquiry[Written, FileRelease]):
         if index is not None and rows.pseudonyms is not None:
             index = pd.Index(rows.pseudonyms, name=index.name)
             left_out = tuple(index[order[skipped[order]]])
-        timed, where = self.guarantee.metric.stretch is not None, None if rules.where is None else rules.where.text
         return {
+            **self.released(rows.stated(rules.removed, left_out), source, receipt),
             "answers": answers_without_values(Persons(self.persons.queries, self.persons.which[there])),
-            "guarantee": self.guarantee,
             "n": int(rows.sizes.sum()),
-            "plane": rules.plane,
             "person": None if index is None else copied_index(index[there]),
             "pseudonyms": rows.pseudonyms is not None,
-            "outside": rules.settings.outside,
-            "removed": rows.counted.removed.described(where, rules.removed, left_out),
             "unchanged": drawn.unchanged,
-            "times": stated_names(rules.times) if timed else None,
-            "span": rows.span() if timed else None,
-            "inexact": source.inexact,
-            "entry": receipt.entry,
-            "recorder": receipt.recorder,
-            "id": receipt.id,
             "person_column": rows.people.by,
             "reading": rules.form.reading,
             "digest": drawn.sha256,

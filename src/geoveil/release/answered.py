@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast
 from uuid import uuid4
 
 import numpy as np
@@ -16,7 +16,18 @@ from geoveil.budget import Entry
 from geoveil.certificates import SCHEMA, Certificate
 from geoveil.certificates.certificate import Ends, StatedMechanism
 from geoveil.errors import InvalidData, InvalidParameter, NoErrorBound
-from geoveil.facts import NONE, SMOOTHED, ErrorBound, Facts, MechanismUse, Processing, Provenance, RowCounts, Unchanged
+from geoveil.facts import (
+    NONE,
+    SMOOTHED,
+    ErrorBound,
+    Facts,
+    MechanismUse,
+    Processing,
+    Provenance,
+    Removed,
+    RowCounts,
+    Unchanged,
+)
 from geoveil.facts.wording import heading, lines, moment, paragraphs, protected, steps_line
 from geoveil.geo import Area, Form, Pairs, Plane, form_of
 from geoveil.geo.forms import Floats, Index
@@ -32,7 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyproj
 
-__all__ = ["Answered", "PerPerson", "provenance_of"]
+__all__ = ["Answered", "PerPerson", "ReleaseFields", "provenance_of"]
 
 #: A value, or, where the input has several persons, a pandas.Series of one value for each.
 PerPerson: TypeAlias = Value
@@ -41,6 +52,31 @@ _COUNT, _ORDER = "the number of points", "their order"
 _PUBLIC = [_COUNT, _ORDER, "timestamps", "identifiers", "the parameters of the query"]
 #: Points without times are taken as tracks if persons have at least this many on average.
 _SEVERAL = 3
+
+
+class ReleaseFields(TypedDict, total=False):
+    """The fields of a release but its value, each stated by the step that knows it."""
+
+    guarantee: Guarantee
+    n: int | None
+    crowd: int | None
+    outside: Literal["refuse", "clamp", "drop"]
+    pseudonyms: bool
+    removed: Removed
+    unchanged: tuple[Unchanged, ...]
+    processing: Processing
+    times: tuple[str, ...] | None
+    span: tuple[int, int] | None
+    inexact: str
+    answers: tuple[Answer, ...]
+    coords: Floats | None
+    point_scales: Floats | None
+    plane: Plane | None
+    pairs: Pairs
+    person: pd.Index | None
+    entry: Entry | None
+    recorder: Callable[..., None] | None
+    id: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,6 +21,7 @@ from geoveil.geo.geometries import unwrap_longitudes
 from geoveil.mechanisms import Laplace
 from geoveil.postprocess.grid import Grid
 from geoveil.queries.crowd import CrowdQuery
+from geoveil.release.answered import ReleaseFields
 from geoveil.release.as_file import RASTERS, write_frame, write_raster
 from geoveil.release.as_layers import cells_layer, cells_of, flows_layer, regions_layer
 from geoveil.release.kinds import Frame
@@ -31,10 +32,20 @@ if TYPE_CHECKING:
     import geopandas
     import pyproj
 
-__all__ = ["CrowdCounts", "CrowdFlows", "CrowdHeatMap", "CrowdRelease"]
+__all__ = ["CrowdCounts", "CrowdFields", "CrowdFlows", "CrowdHeatMap", "CrowdRelease"]
 
 #: The largest number of flows that are drawn.
 _DRAWN = 80
+
+
+class CrowdFields(ReleaseFields):
+    """The fields of a release about a crowd but its value and what its question adds."""
+
+    noisy: Floats
+    counted: str
+    deviation: float
+    slices: tuple[str, ...]
+    total: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,6 +23,7 @@ from geoveil.queries import SUMMARIES, Answer, UnitSizes
 from geoveil.queries.evaluation import REACH
 from geoveil.queries.lipschitz_query import LipschitzQuery
 from geoveil.release import Release
+from geoveil.release.answered import ReleaseFields
 from geoveil.spark.frame_crowd import FrameCrowd
 
 __all__ = ["MeanInquiry"]
@@ -115,4 +116,5 @@ class MeanInquiry(CrowdSums[Release]):
 
         assert self.crowd.plane is not None
         place = shapely.Point(self.crowd.plane.out(np.reshape(drawn.value, (1, 2)))[0])
-        return Release(place, answers=(drawn,), coords=drawn.coords, **self.facts(source, receipt))
+        fields = self.facts(source, receipt) | ReleaseFields(answers=(drawn,), coords=drawn.coords)
+        return Release(place, **fields)

@@ -21,7 +21,7 @@ from geoveil.answering.person_counts import labels_of
 from geoveil.answering.pipeline import ask, noise_ratio, priced, without_counts
 from geoveil.answering.requests import Question
 from geoveil.answering.settings import Settings
-from geoveil.answering.streaming import Written
+from geoveil.answering.streaming import FileFields, Written
 from geoveil.certificates import Certificate
 from geoveil.errors import NoErrorBound
 from geoveil.facts import Processing, Unchanged
@@ -306,10 +306,9 @@ class FramePersons(FramePoints):
         rules = self.rows.rules
         return unchanged_columns({label: head.to_pandas()[name]}, rules.kept, np.zeros((len(head), 2)), rules.plane)
 
-    def made(self, **facts: Any) -> PersonRelease:
-        if self.first.hides_count:
-            facts |= without_counts(facts["answers"], facts["removed"])
+    def made(self, facts: FileFields) -> PersonRelease:
         # The error of a hull or a length depends on what was released: each row states its own.
-        processing = Processing(bounded=kind_of(self.first).known_error)
-        where = self.destination.address
-        return PersonRelease(None, path=where, processing=processing, **facts)
+        facts = {**facts, "processing": Processing(bounded=kind_of(self.first).known_error)}
+        if self.first.hides_count:
+            facts = {**facts, **without_counts(facts["answers"], facts["removed"])}
+        return PersonRelease(None, path=self.destination.address, **facts)

@@ -13,7 +13,7 @@ from geoveil._types import Progress
 from geoveil.answering.charging import Charger, Receipt
 from geoveil.answering.pipeline import answer
 from geoveil.answering.row_sample import RowSample
-from geoveil.answering.streaming import FilePoints, FileRelease, Written
+from geoveil.answering.streaming import FileFields, FilePoints, FileRelease, Written
 from geoveil.certificates import Certificate
 from geoveil.errors import InvalidParameter, LedgerError
 from geoveil.facts import Unchanged
@@ -134,7 +134,7 @@ class FramePoints(FilePoints):
         self.destination.record(self.certified(drawn, source, receipt)[1])
         return super().digests(drawn, source, receipt)
 
-    def made(self, **facts: Any) -> SparkRelease:
+    def made(self, facts: FileFields) -> SparkRelease:
         """Return the release, whose value is not known yet."""
         return SparkRelease(None, path=self.destination.address, **facts)
 
@@ -147,7 +147,7 @@ class FramePoints(FilePoints):
                 destination.publish(account, again=True)
             # What an earlier run left; the folder of this run is removed at its end.
             destination.clear()
-            release = replace(self.made(**self.facts(drawn, source, receipt)), signature=account.get("signature"))
+            release = replace(self.made(self.facts(drawn, source, receipt)), signature=account.get("signature"))
         else:
             made, account = self.certified(drawn, source, receipt)
             assert isinstance(made, SparkRelease)
