@@ -32,6 +32,8 @@ __all__ = ["READ", "Batch", "LocationFile", "ending", "open_locations", "opener_
 
 Opener: TypeAlias = Callable[..., LocationFile]
 
+#: Logs of receivers, which are texts: the ending of each, its opener, and the pattern of its first bytes.
+_LOGS: dict[str, tuple[Opener, re.Pattern[bytes]]] = {".nmea": (open_nmea, NMEA), ".igc": (open_igc, IGC)}
 _OPEN: dict[str, Opener] = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), open_csv),
     ".xlsx": open_excel,
@@ -43,13 +45,12 @@ _OPEN: dict[str, Opener] = {
     ".rec": open_history,
     ".fit": open_fit,
     ".tcx": open_tcx,
-    ".nmea": open_nmea,
-    ".igc": open_igc,
+    **{name: opener for name, (opener, _) in _LOGS.items()},
 }
 #: The endings of files that are read.
 READ = (*_OPEN, *ARCHIVES)
 #: Endings of formats of devices, which are released as GeoJSON.
-_DEVICES = (".rec", ".fit", ".tcx", ".nmea", ".igc")
+_DEVICES = (".rec", ".fit", ".tcx", *_LOGS)
 #: Endings of formats that are read and not written: they are released in another format.
 _READ_ONLY = (*ARCHIVES, ".kml", ".plt", *_DEVICES)
 _WHERE = ("crs", "geometry", "lat", "lon")
@@ -62,8 +63,8 @@ _OPTIONS: dict[Opener, tuple[str, ...]] = {
 }
 #: Formats that are recognised by content, whatever the name of the file; others need their ending.
 _NAMELESS = (
-    *(".csv", ".parquet", ".geojson", ".json", ".rec", ".fit", ".tcx", ".nmea", ".igc", ".gpx", ".kml", ".plt"),
-    *(".gz", ".zip"),
+    *(".csv", ".parquet", ".geojson", ".json", ".rec", ".fit", ".tcx", ".gpx", ".kml", ".plt", ".gz", ".zip"),
+    *_LOGS,
 )
 #: Number of first bytes by which the format of a file is recognised.
 _HEAD = 2**12
@@ -137,7 +138,8 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
             raise named_error(path, kind) from None
         found = None if path.is_dir() else _ending_by_content(path)
         # Logs of receivers are recognised by content, whatever their ending.
-        if found not in (None, ".csv") and opener not in (open_nmea, open_igc) and not _belongs(found, ending(path)):
+        read = found in _LOGS and opener is _OPEN[found]
+        if found not in (None, ".csv") and not read and not _belongs(found, ending(path)):
             remedy = f"Rename it, so that it ends in {found}."
             raise InvalidFile(str(path), f"content of a {found} file", f"a {ending(path)} file", remedy) from None
         raise
@@ -183,7 +185,7 @@ def _opener_of_format(path: Path, known: str) -> Opener:
 
     JSON is GeoJSON, records, or a location history; a text is a table, or the log of a receiver.
     """
-    if known == ".txt" and (found := _ending_by_content(path)) in (".nmea", ".igc"):
+    if known == ".txt" and (found := _ending_by_content(path)) in _LOGS:
         return _OPEN[found]
     if "json" not in known:
         return _OPEN[known]
@@ -247,10 +249,9 @@ def _ending_by_content(path: Path) -> str | None:
         return ".json"
     if _PLT.match(text):
         return ".plt"
-    if NMEA.match(text):
-        return ".nmea"
-    if IGC.match(text):
-        return ".igc"
+    for name, (_, begins) in _LOGS.items():
+        if begins.match(text):
+            return name
     header = text.partition(b"\n")[0]
     return ".csv" if b"\0" not in head and any(mark in header for mark in b",;\t|") else None
 
