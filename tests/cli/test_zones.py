@@ -415,6 +415,56 @@ def test_an_attacker_may_have_a_map(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--roads", "streets.gpkg").code == 2
 
 
+def test_points_outside_may_have_noise(ridden: Any, tmp_path: Path) -> None:
+    """Outside there is noise of any ρ, inside nothing; what is missing or does not fit is refused before a draw."""
+    asked = ["zones", "rides", *HIDDEN, "-o", "shared"]
+    for more, told in (
+        (["--noise", "1"], "--area"),
+        (["--noise", "0", "--area", "Zurich"], "rho"),
+        (["--noise", "1", "--area", "Nowhere at all"], "Nowhere"),
+        (["--noise", "1", "--area", "Zurich", "--shorten", "200m"], "--noise"),
+    ):
+        refused = ridden(*asked, *more)
+        assert (refused.code, told in refused.err) == (2, True), refused.err
+    assert not (tmp_path / "centres.json").exists()
+    done = ridden(*asked, "--noise", "1", "--area", "Zurich", "--keep", "ele")
+    assert done.code == 0, done.err
+    assert ridden("zones", "rides", *HIDDEN, "-o", "exact", "--keep", "ele").code == 0
+    account = json.loads((tmp_path / "shared.certificate.json").read_text())
+    assert account["noise"]["rho"] == "1"
+    assert ridden("verify", "shared").code == 0
+    values = []
+    for name in ("shared", "exact"):
+        texts = [content.decode() for content in contents(tmp_path / name).values()]
+        told.append(
+            [re.findall(pattern, "".join(texts)) for pattern in ('lat="([^"]+)"', "<time>[^<]+", "<ele>[^<]+")]
+        )
+    (places, *others), (exact, *same) = values
+    assert len(places) == len(exact)
+    assert not set(places) & set(exact)
+    assert [sorted(each) for each in others] == [sorted(each) for each in same]
+
+
+@pytest.mark.parametrize("kind", ["gpkg", "csv", "lines-gpkg"])
+def test_noise_is_in_the_system_of_the_file(run: Any, tmp_path: Path, kind: str) -> None:
+    """Tables and layers in other systems get noise of the same size on the ground."""
+    import geopandas
+
+    make(tmp_path / "tracks", commute(), kind)
+    done = run("zones", "tracks", *HIDDEN, "-o", "noisy", "--noise", "1", "--area", "Zurich")
+    assert done.code == 0, done.err
+    assert run("zones", "tracks", *HIDDEN, "-o", "exact").code == 0
+    for folder in ("noisy", "exact"):
+        assert len(contents(tmp_path / folder)) == 3
+    if kind == "lines-gpkg":
+        noisy, exact = (
+            geopandas.GeoSeries([geopandas.read_file(path).geometry[0] for path in (tmp_path / name).iterdir()])
+            for name in ("noisy", "exact")
+        )
+        away = noisy.extract_unique_points().explode().distance(exact.union_all())
+        assert 0 < away.max() < 100
+
+
 def test_a_shortened_release_has_shorter_tracks(ridden: Any, tmp_path: Path) -> None:
     """What --shorten takes off is off, and the certificate says so."""
     lengths = []

@@ -74,6 +74,8 @@ _ATTACKS = {
 )
 @setting("same_names", heading=_RELEASED)
 @setting("gap", heading=_RELEASED)
+@setting("noise", heading=_RELEASED)
+@setting("area")
 @gathered("account", lambda **given: ChargedAccounts(given["ledger"] or "", given["subject"]), ("ledger", "subject"))
 @setting("times", multiple=False, help="The column of times of a table, if it is not recognised.")
 @gathered("reading", lambda **given: {name: text for name, text in given.items() if text}, READING)
@@ -186,6 +188,8 @@ def _request(source: Sequence[str], drawn: Mapping[str, str], **given: Any) -> Z
         same_names=given["same_names"],
         account=account,
         near=given["near"],
+        noise=given["noise"],
+        area=given["area"],
         key=None if given["sign"] is None else private_key(given["sign"]),
     )
 
@@ -306,6 +310,7 @@ def _removed(cut: CutTracks) -> str:
 
 def _show(request: ZonesRequest, cut: CutTracks, columns: Sequence[str], more: Sequence[tuple[str, str]]) -> None:
     """Print what is released, and what its owner alone should see."""
-    lines = [("hidden", _hidden(request, cut)), ("released", ", ".join(["places", *columns]))]
+    places = "places" if request.noise is None else f"places with noise (ρ = {request.noise} per m²)"
+    lines = [("hidden", _hidden(request, cut)), ("released", ", ".join([places, *columns]))]
     terminal.say(terminal.bold(_head(request, cut)), terminal.grid([*lines, *more]))
     terminal.say(_removed(cut))

@@ -20,7 +20,6 @@ from geoveil.geo.columns import words
 from geoveil.geo.forms import Floats
 from geoveil.geo.recognition import may_be_times
 from geoveil.mechanisms.discs import Disc, TruncatedGaussian
-from geoveil.privacy import promise
 from geoveil.zones import (
     CHANCE,
     Centres,
@@ -95,10 +94,7 @@ def hidden_places(
     degrees = form.plane.longitudes_latitudes(form.own_coords())
     refuse_swapped(places, degrees)
     if noise is not None:
-        promise(None, noise, None, None)
-        if rules.trim or rules.together > 1:
-            allowed = "left out with noise: where ends are taken off would follow from true positions"
-            raise InvalidParameter("shorten", "given", allowed, Message("Leave it or {noise} out."))
+        rules.check_noise(noise)
     reasons = _columns(data, keep)
     derived = [str(name) for name, why in reasons.items() if why == "named" and not _DERIVED.isdisjoint(words(name))]
     if derived:

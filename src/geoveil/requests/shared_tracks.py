@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.recordings import Track, TrackFormat, length, recordings_in, released_ending, track_format
 
 if TYPE_CHECKING:
-    from geoveil._types import Progress
+    from geoveil._types import Progress, Rho
     from geoveil.report import Layer
     from geoveil.report.layers import Role
     from geoveil.zones import Cut, ProposedPlace, Rules, Zone
@@ -142,6 +142,18 @@ class TrackFiles:
             file_of += [number] * len(settled)
         return TrackFiles(tuple(sources), tuple(tracks), np.array(file_of, dtype=np.int64))
 
+    def moved(self, rows: Index, places: Floats) -> TrackFiles:
+        """Return the files with some of their points alone, which are at other places."""
+        begins, track_of = self._ends - [len(track) for track in self.tracks], self.track_of[rows]
+        tracks, file_of = [], []
+        for number in np.unique(track_of).tolist():
+            mine, file = np.flatnonzero(track_of == number), int(self.file_of[number])
+            own = self.sources[file].format.in_own_system(places[mine])
+            chosen = self.tracks[number].chosen(rows[mine] - begins[number])
+            tracks.append(replace(chosen, places=places[mine], native=own))
+            file_of.append(file)
+        return TrackFiles(self.sources, tuple(tracks), np.array(file_of, dtype=np.int64))
+
     def pieces(self, cut: Cut) -> Iterator[tuple[int, Track]]:
         """Yield the pieces that a cut leaves, in the order in which they begin, each with the position of its file."""
         order = np.argsort(cut.pieces, kind="stable")
@@ -203,16 +215,21 @@ class CutTracks:
         The discs from which nothing is published.
     shared : tuple of SharedFile
         What is left of each file, in an order that follows from what is left.
+    noise : mapping, optional
+        The certificate of the noise that published points have.
     """
 
     files: TrackFiles
     zones: tuple[Zone, ...]
     shared: tuple[SharedFile, ...]
+    noise: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, files: TrackFiles, zones: Sequence[Zone], rules: Rules) -> CutTracks:
-        """Cut tracks by public discs and rules."""
-        from geoveil.zones import cut
+    def of(
+        cls, files: TrackFiles, zones: Sequence[Zone], rules: Rules, noise: Rho = None, area: str | None = None
+    ) -> CutTracks:
+        """Cut tracks by public discs and rules; with `noise`, published points get noise of that ρ in an area."""
+        from geoveil.zones import Cut, cut, piece_numbers
 
         left = files.outside(zones)
         found = cut(
@@ -224,6 +241,12 @@ class CutTracks:
             trim=rules.trim,
             together=rules.together,
         )
+        account = None
+        if noise is not None and len(found.rows):
+            left, account = _noisy(left, found.rows, noise, area)
+            # Pieces follow from what is published, which is no longer where the points are.
+            rows = np.arange(len(found.rows))
+            found = Cut(rows, piece_numbers(zones, left.degrees, left.seconds, left.track_of, gap=rules.gap))
         pieces: dict[int, list[Track]] = {}
         for number, piece in left.pieces(found):
             if len(piece) >= left.sources[number].format.shortest:
@@ -233,7 +256,7 @@ class CutTracks:
             for number, source in enumerate(left.sources)
             if number in pieces
         ]
-        return cls(files, tuple(zones), tuple(sorted(shared, key=lambda each: each.rank)))
+        return cls(files, tuple(zones), tuple(sorted(shared, key=lambda each: each.rank)), account)
 
     @property
     def pieces(self) -> list[Track]:
@@ -263,6 +286,14 @@ class CutTracks:
     def length(self) -> float:
         """The length of the published pieces together, in metres."""
         return sum(map(length, self.pieces))
+
+
+def _noisy(left: TrackFiles, rows: Index, rho: Rho, area: str | None) -> tuple[TrackFiles, Mapping[str, Any]]:
+    """Return the points of some rows with noise, and the certificate of the noise."""
+    from geoveil.locations import Locations
+
+    points = Locations(left.degrees[rows], crs=GEOGRAPHIC, area=area).points(rho=rho)
+    return left.moved(rows, np.asarray(points.value)), points.certificate()
 
 
 def _lines(name: str, lines: Sequence[Floats], role: Role) -> tuple[Layer, ...]:

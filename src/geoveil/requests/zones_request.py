@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter
+from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
+from geoveil.geo.areas import area_of
 from geoveil.geo.formats import ending
 from geoveil.geo.recordings import recordings_in, released_ending
 from geoveil.requests.accounts import ChargedAccounts
@@ -18,7 +19,7 @@ from geoveil.text.words import counted, hidden, metres
 
 if TYPE_CHECKING:
     from geoveil import Ledger, SigningKey
-    from geoveil._types import Progress
+    from geoveil._types import Progress, Rho
     from geoveil.certificates import Certificate
     from geoveil.report.zones_report import ZonesReport
     from geoveil.zones import Attempt, Hiding, Near, Rules, Zone
@@ -57,6 +58,10 @@ class ZonesRequest:
         Whether released files have the names of the originals.
     near : {"same", "another"}, optional
         What a place near a known one is.
+    noise : number, optional
+        The ρ of noise that published points get as well.
+    area : str, optional
+        The public area in which they get it.
     account : ChargedAccounts
         Who is charged for new centres.
     key : SigningKey, optional
@@ -74,6 +79,8 @@ class ZonesRequest:
     reading: dict[str, object] = field(default_factory=dict)
     same_names: bool = False
     near: Near | None = None
+    noise: Rho = None
+    area: str | None = None
     account: ChargedAccounts = field(default_factory=ChargedAccounts)
     key: SigningKey | None = None
 
@@ -89,6 +96,12 @@ class ZonesRequest:
         """Refuse files that cannot be read and targets that cannot be written, before a centre is drawn."""
         from geoveil.geo.formats.atomic import check_target
 
+        if self.noise is not None:
+            self.rules.check_noise(self.noise)
+            if self.area is None:
+                public = Message("Name the city or region that the tracks are in with {area}, from public knowledge.")
+                raise InvalidParameter("area", None, "stated, as noise is in metres", public)
+            area_of(self.area)
         target = Path(self.target)
         for path in self.paths:
             for inner in recordings_in(path):
@@ -169,7 +182,7 @@ class ZonesRequest:
 
     def cut(self, files: TrackFiles, zones: Sequence[Zone]) -> CutTracks:
         """Return what is left of the files."""
-        found = CutTracks.of(files, zones, self.rules)
+        found = CutTracks.of(files, zones, self.rules, self.noise, self.area)
         if not found.shared:
             remedy = "Give more tracks. Nothing was written; the centres are kept for the next time."
             raise InvalidFile(str(self.paths[0]), "no point outside of the discs", "tracks that leave them", remedy)
@@ -225,7 +238,7 @@ class ZonesRequest:
         from geoveil.zones import zones_certificate
 
         target = Path(self.target)
-        account = zones_certificate(cut.zones, self.rules, self.columns(cut), entries=entries)
+        account = zones_certificate(cut.zones, self.rules, self.columns(cut), entries=entries, noise=cut.noise)
         with staging_folder(target, overwrite=overwrite, folder=not self.single) as staging:
             new = staging / target.name
             if self.single:

@@ -191,6 +191,13 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             page=OnPage("shortening"),
         ),
         Setting(
+            "noise",
+            "Also give released points noise of this ρ per square metre: outside of the discs a guarantee for each "
+            "point, inside nothing. It needs --area.",
+            line=_NUMBER,
+            page=OnPage("the noise of points"),
+        ),
+        Setting(
             "same_names",
             "Give released files the names of the originals, although these may tell when or where a track began.",
             bool,

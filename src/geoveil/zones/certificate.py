@@ -13,9 +13,10 @@ from typing import Any
 from uuid import uuid4
 
 from geoveil import checks
+from geoveil._types import Rho
 from geoveil._version import __version__
-from geoveil.errors import InvalidParameter
-from geoveil.privacy import Duration, as_duration
+from geoveil.errors import InvalidParameter, Message
+from geoveil.privacy import Duration, as_duration, promise
 from geoveil.text.typed_values import read_length
 from geoveil.text.words import hidden, metres
 from geoveil.zones.cutting import GAP
@@ -78,6 +79,13 @@ class Rules:
             remedy = "A length takes so much off each end; '2 tracks' takes ends off to where two tracks run together."
             raise InvalidParameter("shorten", shorten, allowed, remedy)
         return cls(seconds, trim, together)
+
+    def check_noise(self, noise: Rho) -> None:
+        """Refuse noise of published points without a budget, or with rules that would follow true positions."""
+        promise(None, noise, None, None)
+        if self.trim or self.together > 1:
+            allowed = "left out with noise: where ends are taken off would follow from true positions"
+            raise InvalidParameter("shorten", "given", allowed, Message("Leave it or {noise} out."))
 
     @property
     def shortened(self) -> str:

@@ -12,7 +12,8 @@ from geoveil.errors import InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats import Batch, LocationFile, ending
 from geoveil.geo.formats.output_formats import form_of
-from geoveil.geo.recordings.track import Track, TrackFormat, track_of
+from geoveil.geo.geometries import Floats
+from geoveil.geo.recordings.track import Track, TrackFormat, own_coordinates, track_of
 
 __all__ = ["LineTracks"]
 
@@ -53,6 +54,9 @@ class LineTracks(TrackFormat):
             track_of(path, np.column_stack(to_degrees.transform(*line.T)), [None] * len(line), line=True, native=line)
             for line in lines
         ]
+
+    def in_own_system(self, degrees: Floats) -> Floats | None:
+        return own_coordinates(self.file, degrees)
 
     def write(self, path: Path, pieces: Sequence[Track]) -> None:
         import pyarrow as pa

@@ -14,8 +14,17 @@ from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.formats import Batch, LocationFile, ending
 from geoveil.geo.formats.output_formats import form_of
+from geoveil.geo.geometries import Floats
 from geoveil.geo.recognition import may_be_times
-from geoveil.geo.recordings.track import Track, TrackFormat, check_measured, derived_words, track_of, with_times
+from geoveil.geo.recordings.track import (
+    Track,
+    TrackFormat,
+    check_measured,
+    derived_words,
+    own_coordinates,
+    track_of,
+    with_times,
+)
 
 __all__ = ["TableTracks"]
 
@@ -93,6 +102,9 @@ class TableTracks(TrackFormat):
                     for track in found
                 ]
         return replace(self, keep=released, time=time, candidates=()), found
+
+    def in_own_system(self, degrees: Floats) -> Floats | None:
+        return own_coordinates(self.file, degrees)
 
     def write(self, path: Path, pieces: Sequence[Track]) -> None:
         import pyarrow as pa

@@ -7,20 +7,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.columns import is_coordinate, words
+from geoveil.geo.coordinate_systems import GEOGRAPHIC
 from geoveil.geo.geometries import Floats, Index, ground_length
 from geoveil.geo.recognition import SAMPLE, recognise
 from geoveil.geo.seconds import read_times
 
+if TYPE_CHECKING:
+    from geoveil.geo.formats import LocationFile
+
 __all__ = [
     *("ATTRIBUTES", "Times", "Track", "TrackFormat", "as_number", "check_measured", "derived_words", "iso_times"),
-    *("length", "listed_times", "number_text", "point_attributes", "track_of", "with_times"),
+    *("length", "listed_times", "number_text", "own_coordinates", "point_attributes", "track_of", "with_times"),
 ]
 
 #: Times in UTC to the microsecond; NaT where a ping has none.
@@ -83,6 +87,16 @@ class Track:
         )
 
 
+def own_coordinates(file: LocationFile, degrees: Floats) -> Floats | None:
+    """Return places in the coordinate system of an opened file; None if that is longitude and latitude."""
+    import pyproj
+
+    if file.crs.is_geographic:
+        return None
+    from_degrees = pyproj.Transformer.from_crs(GEOGRAPHIC, file.crs, always_xy=True)
+    return np.column_stack(from_degrees.transform(*degrees.T))
+
+
 class TrackFormat(ABC):
     """What is public about a file of tracks: its format, and the attributes that are released.
 
@@ -108,6 +122,10 @@ class TrackFormat(ABC):
         Which column holds times, how they are written, and the types of values are told from pings that remain.
         """
         return self, [*tracks]
+
+    def in_own_system(self, degrees: Floats) -> Floats | None:
+        """Return places in the coordinate system of the file; None if that is longitude and latitude."""
+        return None
 
     @abstractmethod
     def write(self, path: Path, pieces: Sequence[Track]) -> None:
