@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from geoveil.errors import FileUnavailable, GeoveilError, InvalidFile
 from geoveil.serve.config import EXAMPLE, read_config
+from geoveil.serve.desk import stream_of
 from geoveil.serve.service import Service
+from tests.serve.mosquitto import RULES
 from tests.serve.serving import config_in
 
 DAY = 86_400 * 10**6
@@ -134,3 +137,19 @@ def test_changed_promises_are_refused(tmp_path: Path) -> None:
     path.write_text(_SERVICE + _PERSON.replace("5e-4", "5e-3"))
     with pytest.raises(GeoveilError, match="opened with the same promise"):
         Service(read_config(path))
+
+
+def test_configurations_of_the_page_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All configuration on the page about the service is read, and its access rules are those of the tests."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "do" / "serve.md").read_text()
+    pieces = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    for name in ("MQTT_PASSWORD", "MQTT_READER"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("HA_WEBHOOK", "https://home.example/api/webhook/x")
+    tables = [piece for piece in pieces if piece.startswith("[")]
+    config = read(tmp_path, "\n".join(tables))
+    assert [target.kind for target in config.targets] == ["mqtt", "home-assistant"]  # type: ignore[attr-defined]
+    assert [person.name for person in config.persons] == ["ann", "bob"]  # type: ignore[attr-defined]
+    for person in config.persons:  # type: ignore[attr-defined]
+        assert stream_of(person).guarantee.metric.name == "1 day"
+    assert RULES.strip() in [piece.strip() for piece in pieces]

@@ -241,7 +241,7 @@ class _Reader:
         self._known(where, table, known)
         filled: dict[str, Any] = {}
         for name, value in table.items():
-            if name in ("key", "token", "password", "reader_password"):
+            if name in ("key", "token", "password", "reader_password", "url"):
                 value = self._secret(f"{where}, {name}", value)
             if name in ("friends", "persons"):
                 value = tuple(self._names(f"{where}, {name}", value))
