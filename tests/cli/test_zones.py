@@ -433,10 +433,10 @@ def test_points_outside_may_have_noise(ridden: Any, tmp_path: Path) -> None:
     account = json.loads((tmp_path / "shared.certificate.json").read_text())
     assert account["noise"]["rho"] == "1"
     assert ridden("verify", "shared").code == 0
-    values = []
+    values: list[list[list[str]]] = []
     for name in ("shared", "exact"):
         texts = [content.decode() for content in contents(tmp_path / name).values()]
-        told.append(
+        values.append(
             [re.findall(pattern, "".join(texts)) for pattern in ('lat="([^"]+)"', "<time>[^<]+", "<ele>[^<]+")]
         )
     (places, *others), (exact, *same) = values
