@@ -311,8 +311,8 @@ class HeatMapQuestion(CrowdQuestion[CrowdMap]):
         # Laplace noise grows with the number of cells, so the lattice is not refined.
         rho, most = self._gaussian_rho(guarantee, cells), 8 if self._is_gaussian(guarantee) else 1
         # Noise is proportional to the cap. Divided by the cap, a total of visits is like a number of persons.
-        found = kernel_side(max(total / self.weight, 1.0), rho * self.grid.cell**2, cells, most_divisions=most)
-        return found.divisions, found.cells
+        kernel = kernel_side(max(total / self.weight, 1.0), rho * self.grid.cell**2, cells, most_divisions=most)
+        return kernel.divisions, kernel.cells
 
     def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> CrowdMap:
         divisions, side = self._kernel(guarantee, total, slices)
@@ -405,9 +405,9 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
             noise = max(0.005 * total / len(self.shapes), 0.3 * self.weight)
             wanted = self.weight / (math.sqrt(math.pi) * epsilon * noise)
             return self.bandwidth or max(min(wanted, math.sqrt(float(np.median(areas))) / 4), least), None
-        found = count_blurs(total / slices, float(guarantee.rho), areas, shapely.length(self.shapes), unit=self.weight)
-        narrow = self.bandwidth or max(found.counts, least)
-        return narrow, max(found.map, least_beside, 2 * narrow)
+        blurs = count_blurs(total / slices, float(guarantee.rho), areas, shapely.length(self.shapes), unit=self.weight)
+        narrow = self.bandwidth or max(blurs.counts, least)
+        return narrow, max(blurs.map, least_beside, 2 * narrow)
 
     @cached_property
     def _known(self) -> dict[tuple[float, float | None], tuple[int, Regions, Surroundings]]:
@@ -452,14 +452,14 @@ class CountsQuestion(CrowdQuestion[RegionCounts]):
         bandwidth, beside = self._bandwidth(query.guarantee, total, query.slices)
         around = self._regions(bandwidth, beside)[2]
         if query.beside is None or maps is None:
-            found = totals_of_counts(counts, deviation, query.blur, around, **how)
-            return found, counts, "corrected for the blur across borders"
+            totals = totals_of_counts(counts, deviation, query.blur, around, **how)
+            return totals, counts, "corrected for the blur across borders"
         at, noise = query.beside, deviation / query.beside.gain
         taps = spline_taps(at.side)
         sharp = sharpen(maps, taps, noise, total, at_most=True)
-        found = region_totals(counts, deviation, query.blur, around, maps, sharp, noise, taps, **how)
+        totals = region_totals(counts, deviation, query.blur, around, maps, sharp, noise, taps, **how)
         step = f"combined with a sharpened map of {at.lattice.rows} by {at.lattice.columns} cells"
-        return found, counts, step
+        return totals, counts, step
 
     def release(
         self, query: RegionCounts, drawn: Answer, total: float, slices: Slices, more: ReleaseFields
@@ -526,8 +526,8 @@ class FlowsQuestion(CrowdQuestion[Flows]):
             return divisions, self._side(wanted, self.grid.cell, divisions)
         rho = self._gaussian_rho(guarantee, cells**2 * slices.count)
         persons = max(total / self.weight / slices.count, 1.0)
-        found = flow_kernel(persons, rho * self.grid.cell**2, cells, slices.count, most=most)
-        return found.divisions, found.cells
+        kernel = flow_kernel(persons, rho * self.grid.cell**2, cells, slices.count, most=most)
+        return kernel.divisions, kernel.cells
 
     def _region_blur(self) -> float:
         """Return a quarter of a typical region's side, or more if a lattice of few cells needs it."""
@@ -576,16 +576,16 @@ class FlowsQuestion(CrowdQuestion[Flows]):
         sums = 1
         if self.grid is not None:
             deviation = query.mechanism.deviation
-            found = sharpen_flows(noisy, query.lattice.shape, spline_taps(query.side), deviation, total)
+            flows = sharpen_flows(noisy, query.lattice.shape, spline_taps(query.side), deviation, total)
             divisions = round(self.grid.cell / query.lattice.cell)
-            found, noisy = (self._joined(numbers, divisions) for numbers in (found, noisy))
+            flows, noisy = (self._joined(numbers, divisions) for numbers in (flows, noisy))
             sums = divisions**4
             step = "sharpened by least squares without negative numbers"
         else:
             assert query.regions is not None
-            found, step = _projected(noisy, query.regions, total)
+            flows, step = _projected(noisy, query.regions, total)
         told = self._told(query, noisy, (step,), total, slices, more, sums=sums)
-        return CrowdFlows(found, places=self.places, named=self.grid is None, **told).above_noise()
+        return CrowdFlows(flows, places=self.places, named=self.grid is None, **told).above_noise()
 
     def _joined(self, flows: Floats, divisions: int) -> Floats:
         """Return the sums of flows between lattice cells, between the cells of the grid."""

@@ -144,8 +144,8 @@ class PublicRows:
 
     def protecting(self, guarantee: Guarantee, protect: str | None, *, crowd: bool = False) -> Guarantee:
         """Return a guarantee for what is protected together."""
-        found = protected_metric(protect, crowd=crowd and self.named)
-        return guarantee if found is None else guarantee.under_unit(found)
+        metric = protected_metric(protect, crowd=crowd and self.named)
+        return guarantee if metric is None else guarantee.under_unit(metric)
 
     def protects(self, *others: str) -> Sequence[str | None]:
         """Return what may be protected together, the most first: what is stated, or all points and some lengths."""
@@ -171,8 +171,8 @@ class PublicRows:
     def crowd(self, metric: Metric) -> ForeseenCrowd:
         """Return the items of a crowd, each row with two places one item."""
         sizes = self._kept(None).unit_sizes(metric)[:: self.ends] // self.ends
-        found, counts = np.unique(np.maximum(sizes, 1), return_counts=True)
-        return ForeseenCrowd(len(sizes), (found, counts))
+        distinct, counts = np.unique(np.maximum(sizes, 1), return_counts=True)
+        return ForeseenCrowd(len(sizes), (distinct, counts))
 
     def typical(self, metric: Metric, thin: str | None) -> Typical:
         """Return the typical person, given what is protected together and the interval in which a row is kept."""

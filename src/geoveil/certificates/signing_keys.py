@@ -67,12 +67,12 @@ class PublicKey:
         if b"PRIVATE KEY" in data:
             raise InvalidFile(str(path), "a private key", "an Ed25519 public key in PEM", f"Keep it secret. {remedy}")
         try:
-            found = serialization.load_pem_public_key(data)
+            loaded = serialization.load_pem_public_key(data)
         except (ValueError, UnsupportedAlgorithm):
-            found = None
-        if not isinstance(found, Ed25519PublicKey):
+            loaded = None
+        if not isinstance(loaded, Ed25519PublicKey):
             raise InvalidFile(str(path), "another file", "an Ed25519 public key in PEM", remedy)
-        return cls(found.public_bytes_raw(), _name(path))
+        return cls(loaded.public_bytes_raw(), _name(path))
 
     @property
     def fingerprint(self) -> str:
@@ -180,15 +180,15 @@ class SigningKey:
         if encrypted and not secret:
             raise PassphraseNeeded(str(path))
         try:
-            found: Any = serialization.load_pem_private_key(data, None if secret is None else secret.encode())
+            loaded: Any = serialization.load_pem_private_key(data, None if secret is None else secret.encode())
         # The messages of the library are left out: they may describe the key.
         except (ValueError, TypeError, UnsupportedAlgorithm):
-            found = None
-        if not isinstance(found, Ed25519PrivateKey):
+            loaded = None
+        if not isinstance(loaded, Ed25519PrivateKey):
             why = "the passphrase is wrong, or it is another file" if encrypted else "another file"
             allowed = "an Ed25519 private key in PEM (PKCS 8)"
             raise InvalidFile(str(path), why, allowed, "'geoveil key create NAME' makes one.") from None
-        return cls(found, _name(path))
+        return cls(loaded, _name(path))
 
     def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> Path:
         """Write the key into a new PEM file that its owner alone may read, encrypted if there is a passphrase.

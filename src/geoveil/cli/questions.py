@@ -266,8 +266,8 @@ class FileQuestion:
         from geoveil.requests.forecasts import foresee
 
         with terminal.waiting("Counting"):
-            numbers, found = foresee(request, ledger)
-        told = [forecast_data(each) for each in found]
+            numbers, forecasts = foresee(request, ledger)
+        told = [forecast_data(each) for each in forecasts]
         sizes, persons = numbers.sizes, numbers.persons
         if request.question == "points":
             if self.output.json:
@@ -276,14 +276,14 @@ class FileQuestion:
             span = " to ".join(dict.fromkeys(f"{size:,}" for size in (min(sizes), max(sizes))))
             each = "" if persons is None else f", {span} each"
             said = f"{counted(sum(sizes), 'point')} of {_whose(persons)}{each}. Nothing was released or charged."
-            terminal.answer(said, terminal.grid(forecast_lines(found[0], numbers)))
+            terminal.answer(said, terminal.grid(forecast_lines(forecasts[0], numbers)))
             return
         if self.output.json:
             terminal.json(told[0] if len(told) == 1 else told)
             return
-        for each_found in found:
-            lines = terminal.grid(forecast_lines(each_found, numbers))
-            terminal.answer(terminal.bold(f"{each_found.question} of {request.name}"), lines)
+        for forecast in forecasts:
+            lines = terminal.grid(forecast_lines(forecast, numbers))
+            terminal.answer(terminal.bold(f"{forecast.question} of {request.name}"), lines)
         terminal.answer("Nothing was released or charged.")
 
 
@@ -362,17 +362,17 @@ class ShownAnswer:
         (release,), file = self.releases, self.request.file
         times = pa.concat_tables(batch.columns for batch in file.batches([*file.time_columns]))
         whole = release.to_frame()
-        found = whole.head(_ROWS)
-        columns = [name for name in (self.each or "", "rank") if name in found]
+        head = whole.head(_ROWS)
+        columns = [name for name in (self.each or "", "rank") if name in head]
         rows = []
-        for line in found.to_dict("records"):
+        for line in head.to_dict("records"):
             row = line[release.query]
             told = [""] * times.num_columns if row is None else [str(column[row - 1]) for column in times.columns]
             rows.append([*(str(line[name]) for name in columns), "none" if row is None else str(row), *told])
         columns += ["row", *times.column_names]
-        if "geometry" in found:
+        if "geometry" in head:
             columns += ["latitude", "longitude"]
-            places = found.to_crs(4326).geometry
+            places = head.to_crs(4326).geometry
             rows = [[*cells, f"{p.y:.5f}", f"{p.x:.5f}"] for cells, p in zip(rows, places, strict=True)]
         return terminal.table(columns, rows, total=len(whole))
 
@@ -444,9 +444,9 @@ def _wkt(release: Release) -> str:
     import shapely
 
     several = release.person is not None
-    found = release.value.geometry if several else geopandas.GeoSeries([release.value], crs=release.crs)
+    answers = release.value.geometry if several else geopandas.GeoSeries([release.value], crs=release.crs)
     # Edges follow the ground, in many short steps.
-    shapes = shapely.simplify(in_degrees(found).array, 1e-5)
+    shapes = shapely.simplify(in_degrees(answers).array, 1e-5)
     return "\n".join(shapely.to_wkt(shape, rounding_precision=5) for shape in shapes)
 
 

@@ -289,10 +289,10 @@ def region_totals(
         return -0.5 * (float(fit.sum()) + prior)
 
     clumps = max(((persons, share) for persons in _PERSONS for share in _SHARES), key=likelihood)
-    found = variances(*clumps, slice(None))
-    explained = found.map - found.common
-    value = totals + explained / found.difference * (counts - totals)
-    return RegionTotals(value, _bound(found.map - explained**2 / found.difference))
+    both = variances(*clumps, slice(None))
+    explained = both.map - both.common
+    value = totals + explained / both.difference * (counts - totals)
+    return RegionTotals(value, _bound(both.map - explained**2 / both.difference))
 
 
 def totals_of_counts(

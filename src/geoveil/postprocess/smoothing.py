@@ -118,8 +118,8 @@ def expected_error(
     spread, timescale = motion.axis_spread(dimension), motion.timescale
     total = 0.0
     for rows, these in _batches(persons):
-        found = posterior(nothing[rows], times[rows], noise[rows], spread=spread, timescale=timescale, sizes=these)
-        total += float(found.variance.sum())
+        states = posterior(nothing[rows], times[rows], noise[rows], spread=spread, timescale=timescale, sizes=these)
+        total += float(states.variance.sum())
     return math.sqrt(dimension * total / len(times))
 
 
@@ -192,8 +192,8 @@ def _smooth(y: Floats, times: Floats, noise: Floats, motion: Motion, sizes: Inde
     # Fitted only now: with a constant spread, rare long trips would be mistaken for a wide spread and slow motion.
     spreads, field = _fit(means, weights, field, spreads, scale, timescale)
     for _ in range(_ROUNDS):
-        found, scale = _follow(means, weights, field, spreads, motion.tail, scale)
-    smoothed = _turned(found.T[tracks.node], axes[person].transpose(0, 2, 1))
+        states, scale = _follow(means, weights, field, spreads, motion.tail, scale)
+    smoothed = _turned(states.T[tracks.node], axes[person].transpose(0, 2, 1))
     # An outlier is its own best estimate, and so is the only point of a person.
     own = odd | np.repeat(sizes == 1, sizes)
     return np.asarray(np.where(own[:, None], y, smoothed) + middle)

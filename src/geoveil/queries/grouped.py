@@ -94,8 +94,8 @@ def radii(x: Floats, sizes: Sizes) -> tuple[Floats, Floats]:
     points, there is no search and the bounds are 0 and -∞.
     """
     above, below = np.full((2, len(sizes), 1), [[[0.0]], [[-np.inf]]])
-    found = (sizes <= _MOST_IN_BALL) & (x.shape[1] <= 3)
-    for persons, rows, _ in similar_sizes(sizes, lambda n: n * x.shape[1], found):
+    solved = (sizes <= _MOST_IN_BALL) & (x.shape[1] <= 3)
+    for persons, rows, _ in similar_sizes(sizes, lambda n: n * x.shape[1], solved):
         above[persons, 0], below[persons, 0] = _enclosing(x[rows])
     return above, below
 

@@ -353,8 +353,8 @@ class Answered(Card, Provenance):
 
     def _sets(self) -> SetDistance | None:
         """Return the distance between sets of points under which the guarantee holds as well."""
-        found = {each.query.sets for each in {id(answer.query): answer for answer in self.answers}.values()}
-        return found.pop() if len(found) == 1 else None
+        sets = {each.query.sets for each in {id(answer.query): answer for answer in self.answers}.values()}
+        return sets.pop() if len(sets) == 1 else None
 
     def _error_bound(self, *, every: bool) -> ErrorBound:
         if self.person is not None and not every and not self.answers[0].same_error:

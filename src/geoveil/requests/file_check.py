@@ -142,12 +142,12 @@ class TypicalPerson:
 
     def noise(self, budget: Guarantee, *, thinned: bool = False) -> dict[str, float]:
         """Return the 95% error radius of a single point at the busiest time, by the names of the units' metrics."""
-        n, found = self.thinned if thinned else self.points, {}
+        n, errors = self.thinned if thinned else self.points, {}
         for name, most in (self.fewer if thinned else self.largest).items():
             rho, epsilon = rho_and_epsilon(budget.under_unit(as_metric(name)))
             planned = plan("points", rho=rho, epsilon=epsilon, n=n, largest=most, each=True, area=self.area)
-            found[name] = planned.error
-        return found
+            errors[name] = planned.error
+        return errors
 
     @classmethod
     def of(cls, rows: CountedRows) -> TypicalPerson | None:
@@ -234,12 +234,12 @@ class CheckedFile:
             else:
                 yield Finding("note", problem, "One of the columns to be removed cannot be read.")
             return
-        found = [*_about(file, frame, self.settings)]
-        yield from found
-        for finding in found:
+        findings = [*_about(file, frame, self.settings)]
+        yield from findings
+        for finding in findings:
             self.completed = finding.applied_to(self.completed)
         # A finding of kind "stop" says more than the error of the release, which is yielded only without one.
-        if any(finding.kind == "stop" for finding in found):
+        if any(finding.kind == "stop" for finding in findings):
             return
         try:
             rows = self._rehearse(file)
@@ -366,8 +366,8 @@ def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, Proposed]:
     The settings are empty if no area can be proposed. An area that a release would refuse raises its error.
     """
     degrees = to_degrees(coords, crs)
-    found = propose_area(degrees[:, ::-1] if seem_swapped(degrees) else degrees)
-    if found is None:
+    proposed = propose_area(degrees[:, ::-1] if seem_swapped(degrees) else degrees)
+    if proposed is None:
         why = Message(
             "No area can be proposed, since all points are at 0, 0."
             if not degrees.any()
@@ -375,8 +375,8 @@ def _proposed(coords: Floats, crs: pyproj.CRS) -> tuple[Text, Proposed]:
             "with its own {area} and {outside:drop}."
         )
         return Message("State where the data is with {area}, from public knowledge. {why}", why=why), {}
-    plane_of(crs, local(lat=found.lat, lon=found.lon, radius=found.radius))
-    return _Proposal(found), {"area": found, "outside": "drop"} if found.outside else {"area": found}
+    plane_of(crs, local(lat=proposed.lat, lon=proposed.lon, radius=proposed.radius))
+    return _Proposal(proposed), {"area": proposed, "outside": "drop"} if proposed.outside else {"area": proposed}
 
 
 def _places(

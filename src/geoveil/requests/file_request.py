@@ -284,8 +284,8 @@ class FileRequest:
         record = ReleaseRecord.of_user()
         if record is None or self.account.place or not self.recorded:
             return None
-        found = record.earlier(self.path, named=self.named)
-        return adds_up(self.name, found, self.guarantee) if found else None
+        earlier = record.earlier(self.path, named=self.named)
+        return adds_up(self.name, earlier, self.guarantee) if earlier else None
 
     # What is run ---------------------------------------------------------------------------------------------------
 
@@ -490,11 +490,11 @@ class FileRequest:
         from geoveil.release.as_layers import truth_layer
 
         shown = [load(target)] if self.question == "points" and target is not None else releases
-        found = [layer for release in shown for layer in release.layers()]
+        layers = [layer for release in shown for layer in release.layers()]
         if truth:
             with offline():
-                found.insert(0, truth_layer(self.true_rows(), shown[0]))
-        return found
+                layers.insert(0, truth_layer(self.true_rows(), shown[0]))
+        return layers
 
     def true_rows(self) -> geopandas.GeoDataFrame:
         """Read the true rows of the file that have a location, for their owner."""
@@ -745,9 +745,9 @@ def public_place(at: tuple[float, float]) -> geopandas.GeoSeries:
 def _stated(record: FileSettings | QuestionOptions) -> dict[str, object]:
     """Return the settings whose values are not the default, by their names."""
     reading = record.reading if isinstance(record, FileSettings) else {}
-    found = {each.name: (getattr(record, each.name), each.default) for each in fields(record)}
+    stated = {each.name: (getattr(record, each.name), each.default) for each in fields(record)}
     return {
-        name: value for name, (value, default) in found.items() if value != default and name != "reading"
+        name: value for name, (value, default) in stated.items() if value != default and name != "reading"
     } | reading
 
 

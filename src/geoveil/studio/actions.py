@@ -155,10 +155,10 @@ def budget_of(form: Form) -> Budget | None:
             if away is None:
                 raise GeoveilError(f"“{text}” is no length.", "Move the slider, or type a length such as 200 m.")
             text = f"{away:g}"
-        found = Budget(kind, text)
+        budget = Budget(kind, text)
         # A number that is no budget is refused now.
-        _ = found.guarantee
-        return found
+        _ = budget.guarantee
+        return budget
     return None
 
 
@@ -171,9 +171,9 @@ def _budget(project: Project, form: Form) -> str:
     if does == "forget":
         project.places.clear()
         return "budget"
-    found = budget_of(form)
-    if found is not None:
-        project.choices.budget = found
+    budget = budget_of(form)
+    if budget is not None:
+        project.choices.budget = budget
     if does != "next":
         return "budget"
     if project.choices.budget is None:

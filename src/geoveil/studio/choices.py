@@ -197,7 +197,7 @@ def request_of(
 
 def _typed(question: str, texts: dict[str, str]) -> dict[str, object]:
     """Return the values of a question's options; those that were typed for another question are ignored."""
-    found: dict[str, object] = {}
+    filled: dict[str, object] = {}
     for name, row in SETTINGS.items():
         text = texts.get(name, "").strip() if question in row.page.questions else ""
         value = row.kind.read(text) if isinstance(row.kind, TypedValue) else text
@@ -206,5 +206,5 @@ def _typed(question: str, texts: dict[str, str]) -> dict[str, object]:
                 allowed = row.kind.allowed if isinstance(row.kind, TypedValue) else "given"
                 raise InvalidParameter(name, text, allowed, "Type one.")
         elif text:
-            found[name] = value
-    return found
+            filled[name] = value
+    return filled

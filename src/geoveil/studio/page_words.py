@@ -119,10 +119,10 @@ class _OnPage(Naming):
         >>> ON_PAGE.refused_file("trips.csv, row 3", "x", "'x'", "a number")
         'trips.csv, row 3: found “x”; it must be a number.'
         """
-        found = _given(value, shown) or "nothing"
+        shown_value = _given(value, shown) or "nothing"
         # For a whole file, the value already says in words what is wrong with it.
-        found = found if ", row " in place else found.strip("“”")
-        return f"{place}: found {found}; it must be {allowed}."
+        shown_value = shown_value if ", row " in place else shown_value.strip("“”")
+        return f"{place}: found {shown_value}; it must be {allowed}."
 
 
 ON_PAGE = _OnPage()

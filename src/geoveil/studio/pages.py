@@ -188,8 +188,8 @@ def _data(project: Project) -> dict[str, object]:
 
 def _always(data: OpenedData, by: str | None) -> list[str]:
     """Return the columns that are released unchanged in any case."""
-    found = [*([by] if by else []), *data.times, *data.file.structure]
-    return [name for name in dict.fromkeys(found) if name in data.columns]
+    chosen = [*([by] if by else []), *data.times, *data.file.structure]
+    return [name for name in dict.fromkeys(chosen) if name in data.columns]
 
 
 #: The fields that correct how a file is read: the name and the label of each.
@@ -204,14 +204,14 @@ def _told(finding: Finding, project: Project) -> dict[str, object]:
     settings = finding.settings
     button, value = "", ""
     if "area" in settings:
-        found = settings["area"]
-        value = found.place or f"{found.lat:g}, {found.lon:g}, {found.radius / 1000:g} km"
-        inside = "all points" if not found.outside else f"{found.points - found.outside:,} of {found.points:,} points"
+        area = settings["area"]
+        value = area.place or f"{area.lat:g}, {area.lon:g}, {area.radius / 1000:g} km"
+        inside = "all points" if not area.outside else f"{area.points - area.outside:,} of {area.points:,} points"
         remedy = (
             f"Name the area that you would have named without looking at the points. {value} was found by looking at "
             f"them, and covers {inside}: take it only if you would have named it anyway."
         )
-        button = f"I would have named {value}" + (": use it, and remove the rest" if found.outside else ": use it")
+        button = f"I would have named {value}" + (": use it, and remove the rest" if area.outside else ": use it")
     elif "missing" in settings:
         button = "Remove these rows"
     elif "person" in settings:
@@ -253,11 +253,11 @@ def _worded(finding: Finding, project: Project) -> tuple[str, tuple[str, str]]:
 
 def _tracks(project: Project) -> dict[str, object]:
     tracks = project.tracks
-    job, found = tracks.job, tracks.found
-    view = None if found is None else project.view(found.layers, "Map of what is shared, removed, and the discs")
+    job, result = tracks.job, tracks.found
+    view = None if result is None else project.view(result.layers, "Map of what is shared, removed, and the discs")
     problem = None if job is None or job.problem is None else project.told(job.problem)
-    attacks = [] if found is None else [told.worded(ON_PAGE) for told in found.attacks]
-    return {"tracks": tracks, "found": found, "map": view, "problem": problem, "attacks": attacks}
+    attacks = [] if result is None else [told.worded(ON_PAGE) for told in result.attacks]
+    return {"tracks": tracks, "found": result, "map": view, "problem": problem, "attacks": attacks}
 
 
 # Protection ----------------------------------------------------------------------------------------------------------
@@ -301,8 +301,8 @@ def numbers(project: Project, budget: Budget) -> Markup:
     """Return the part of a page that explains a budget."""
     from geoveil.requests.foresight import Foresight
 
-    found = Foresight(budget, project.choices.settings(), project.choices.planned, project.data, project.typical)
-    told = {"found": found, "curve": Markup(found.curve), "planned": project.choices.planned}
+    foresight = Foresight(budget, project.choices.settings(), project.choices.planned, project.data, project.typical)
+    told = {"found": foresight, "curve": Markup(foresight.curve), "planned": project.choices.planned}
     return Markup(templates("geoveil.studio").get_template("numbers.html").render(**told))
 
 
@@ -338,7 +338,7 @@ def _question(project: Project) -> dict[str, object]:
 
 def _fields(project: Project) -> list[tuple[str, OnPage, list[tuple[str, str]]]]:
     """Return the fields of the chosen question: the name, the texts, and the choices of each, if it has some."""
-    data, found = project.data, []
+    data, findings = project.data, []
     for name, row in SETTINGS.items():
         if project.choices.question not in row.page.questions or not row.page.field:
             continue
@@ -353,8 +353,8 @@ def _fields(project: Project) -> list[tuple[str, OnPage, list[tuple[str, str]]]]
         elif name == "trip" and data is not None:
             choices = [("", "Choose …"), *((each, each) for each in data.columns)]
         if (name != "name" or len(choices) > 1) and (name != "trip" or data is None or not data.trips):
-            found.append((name, row.page, choices))
-    return found
+            findings.append((name, row.page, choices))
+    return findings
 
 
 def _missing(project: Project) -> str:
@@ -525,9 +525,9 @@ def _described(area: str) -> str:
 def _unchanged(request: StudioRequest) -> list[str]:
     """Return the columns of points that are released unchanged."""
     choices, data = request.choices, request.data
-    found = dict.fromkeys([choices.by, *data.times, *data.file.structure, *request.options.keep])
+    named = dict.fromkeys([choices.by, *data.times, *data.file.structure, *request.options.keep])
     labels = choices.by if choices.pseudonyms else None
-    return [name for name in found if name and name in data.columns and name != labels]
+    return [name for name in named if name and name in data.columns and name != labels]
 
 
 def _planned(request: StudioRequest) -> str:

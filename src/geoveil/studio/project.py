@@ -199,8 +199,10 @@ class Project:
                 checked = CheckedFile(data.path, settings, CGP(rho=1))
 
                 def work(_: Progress) -> Checked:
-                    found = [*checked.findings(data.frame)]
-                    return Checked(found, checked.typical, checked.advice(CGP.hiding(distance=_HIDDEN, chance=0.75)))
+                    findings = [*checked.findings(data.frame)]
+                    return Checked(
+                        findings, checked.typical, checked.advice(CGP.hiding(distance=_HIDDEN, chance=0.75))
+                    )
 
                 self.checking = Job(f"Checking {data.name}", work)
             return self.checking
@@ -217,10 +219,10 @@ class Project:
             return None
         known = (data, self.choices.by, self.basemap)
         # No lock is held while it is drawn: other pages would wait.
-        found = self._map
-        if found is None or found[0] != known:
-            found = self._map = known, self.view(data.layers(self.choices.by), f"Map of {data.name}")
-        return found[1]
+        drawn = self._map
+        if drawn is None or drawn[0] != known:
+            drawn = self._map = known, self.view(data.layers(self.choices.by), f"Map of {data.name}")
+        return drawn[1]
 
     def view(self, layers: Sequence[Layer], label: str) -> MapView:
         """Return a map of some layers, on the user's base map if it can be read."""
@@ -310,8 +312,8 @@ class Project:
         """Return the paths of private keys beside the file and in the folder in which the studio was started."""
         data = self.data
         folders = [Path.cwd(), *([] if data is None or data.received else [data.path.parent])]
-        found = {str(path) for folder in folders for path in folder.glob("*.pem") if _is_private(path)}
-        return sorted(found)
+        paths = {str(path) for folder in folders for path in folder.glob("*.pem") if _is_private(path)}
+        return sorted(paths)
 
     # The release ---------------------------------------------------------------------------------------------------
 

@@ -123,8 +123,8 @@ class Parcel:
 
     def _shapefile(self, shape: Path) -> tuple[Path, str]:
         """Return a shapefile, or refuse one whose other parts are missing."""
-        found = {path.suffix.lower() for path in self._shown}
-        if missing := [ending for ending in _NEEDED if ending not in found]:
+        endings = {path.suffix.lower() for path in self._shown}
+        if missing := [ending for ending in _NEEDED if ending not in endings]:
             stem = Path(self._shown[shape]).stem
             parts = " and ".join(f"{stem}{ending}" for ending in missing)
             problem = f"{self._shown[shape]} is one part of a shapefile; {parts} {'are' if len(missing) > 1 else 'is'}"
@@ -165,7 +165,7 @@ def typed_path(text: str, what: str) -> Path:
 def regular_size(path: Path) -> int:
     """Return the size of a regular file in bytes; -1 if it is missing, a folder, a device or the like."""
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError:
         return -1
-    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+    return state.st_size if stat.S_ISREG(state.st_mode) else -1

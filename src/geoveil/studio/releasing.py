@@ -66,10 +66,10 @@ def open_ledger(place: str, patience: float) -> gv.Ledger:
 
 def _regular(place: str) -> str:
     """Return the path or address of an existing ledger; refuse a folder or a device."""
-    found = existing_ledger(place if is_database(place) else str(typed_path(place, "ledger")))
-    if not is_database(found) and regular_size(Path(found)) < 0:
+    ledger = existing_ledger(place if is_database(place) else str(typed_path(place, "ledger")))
+    if not is_database(ledger) and regular_size(Path(ledger)) < 0:
         raise LedgerUnavailable(f"{place} is no file.", "Type the path of a ledger.")
-    return found
+    return ledger
 
 
 def make_release(request: StudioRequest, folder: Path, progress: Progress) -> Outcome:

@@ -103,11 +103,11 @@ class Studio:
         step = request.path_params["step"]
         if step not in _PAGES:
             return PlainTextResponse("404: there is no such page.\n", status_code=404)
-        found = HTMLResponse(render(step, self.project))
+        response = HTMLResponse(render(step, self.project))
         if not self._warm:
             # The ground of maps is read while the user looks at the first page; the end of the studio does not wait.
-            self._warm, found.background = True, BackgroundTask(threading.Thread(target=_warm, daemon=True).start)
-        return found
+            self._warm, response.background = True, BackgroundTask(threading.Thread(target=_warm, daemon=True).start)
+        return response
 
     async def _form(self, request: Request) -> Response:
         """Carry out a form, and show the page that follows."""
@@ -275,9 +275,9 @@ def serve(
 
 def listen(port: int) -> socket.socket:
     """Return a socket that only this machine can reach, and to which browsers can connect at once."""
-    found = socket.create_server(("127.0.0.1", port), backlog=64)
-    found.set_inheritable(False)
-    return found
+    listener = socket.create_server(("127.0.0.1", port), backlog=64)
+    listener.set_inheritable(False)
+    return listener
 
 
 def _open(folder: Path, address: str) -> None:

@@ -133,8 +133,8 @@ class CrowdQuery(AdditiveQuery, Generic[S]):
         If κ is K-Lipschitz, the mean of κ over two distributions differs by at most K times their earth mover's
         distance (Kantorovich and Rubinstein); over all persons these add up.
         """
-        found = super().sets if self.slices == 1 else None
-        return "earth mover" if found == "bottleneck" else found
+        sets = super().sets if self.slices == 1 else None
+        return "earth mover" if sets == "bottleneck" else sets
 
     def __post_init__(self) -> None:
         super().__post_init__()
