@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 import geoveil as gv
 
 
@@ -39,11 +37,9 @@ def examples() -> dict[str, str]:
 EXAMPLES = examples()
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_every_public_docstring_has_an_example(name: str) -> None:
+def test_every_public_docstring_has_an_example() -> None:
     """Its section of examples has at least one line to run, which the doctests do."""
-    _, _, section = EXAMPLES[name].partition("Examples\n")
-    assert ">>> " in section
+    assert not [name for name, text in EXAMPLES.items() if ">>> " not in text.partition("Examples\n")[2]]
 
 
 def test_most_examples_have_frames() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import pickle
+from itertools import product
 from typing import Any
 
 import geopandas
@@ -138,12 +139,12 @@ def test_a_hull_on_a_line_is_refused() -> None:
 # ----------------------------------------------------------------------------------------------------- the budget
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize("argument", ["rho", "epsilon"])
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "little", True, 1e-200, 1e200, [1e-4]], ids=repr)
-def test_budgets_that_are_none_are_refused(name: str, argument: str, value: Any) -> None:
+def test_budgets_that_are_none_are_refused(argument: str, value: Any) -> None:
     """A budget is a positive, finite number."""
-    refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
+    for name in QUESTIONS:
+        refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
 
 
 @EVERY_QUESTION
@@ -156,7 +157,6 @@ def test_exactly_one_budget_is_given(name: str) -> None:
     refused(InvalidParameter, every, "(200, None, 0.2)", name, X, rho=None, epsilon=0.2, hide=200)
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
@@ -167,16 +167,17 @@ def test_exactly_one_budget_is_given(name: str) -> None:
     ],
     ids=repr,
 )
-def test_guarantees_of_the_wrong_kind_are_refused(name: str, argument: str, value: Any) -> None:
+def test_guarantees_of_the_wrong_kind_are_refused(argument: str, value: Any) -> None:
     """CGP is given as rho and pure GP as epsilon, nothing else."""
-    refused(IncompatibleGuarantees, f"{argument}=", repr(value), name, X, **{argument: value})
+    for name in QUESTIONS:
+        refused(IncompatibleGuarantees, f"{argument}=", repr(value), name, X, **{argument: value})
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize("metric", ["3", "", "euclidean", 7], ids=repr)
-def test_unknown_metrics_are_refused(name: str, metric: Any) -> None:
+def test_unknown_metrics_are_refused(metric: Any) -> None:
     """The metrics are inf, 2 and 1."""
-    refused(InvalidParameter, "metric", repr(metric), name, X, metric=metric)
+    for name in QUESTIONS:
+        refused(InvalidParameter, "metric", repr(metric), name, X, metric=metric)
 
 
 @EVERY_QUESTION
@@ -188,19 +189,19 @@ def test_a_metric_that_contradicts_the_data_is_refused(name: str) -> None:
     refused(InvalidParameter, "rho", repr(guarantee), name, X, rho=guarantee, protect="point")
 
 
-@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in ("first_within", "hull", "nearest")])
 @pytest.mark.parametrize("method", ["fastest", "", None, 3], ids=repr)
-def test_unknown_methods_are_refused(name: str, method: Any) -> None:
+def test_unknown_methods_are_refused(method: Any) -> None:
     """A method that does not exist is refused; three questions have one way to be answered, and no argument for it."""
-    refused(InvalidParameter, "method", repr(method), name, X, method=method)
+    for name in QUESTIONS.keys() - {"first_within", "hull", "nearest"}:
+        refused(InvalidParameter, "method", repr(method), name, X, method=method)
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize("rng", [42, "seed", np.random.RandomState(1)], ids=["number", "text", "RandomState"])
-def test_randomness_that_is_no_generator_is_refused(name: str, rng: Any) -> None:
+def test_randomness_that_is_no_generator_is_refused(rng: Any) -> None:
     """A seed is not a generator; the message says which one to make."""
-    with pytest.raises(InvalidParameter, match=r"^rng = .*default_rng\(seed\)"):
-        ask(name, X, rng=rng)
+    for name in QUESTIONS:
+        with pytest.raises(InvalidParameter, match=r"^rng = .*default_rng\(seed\)"):
+            ask(name, X, rng=rng)
 
 
 @EVERY_QUESTION
@@ -431,15 +432,15 @@ def test_a_function_that_fails_one_person_fails_before_anyone_is_answered() -> N
 # --------------------------------------------------------------------------------------------- odd, and yet legal
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32, object])
-def test_every_number_type_is_computed_in_double_precision(name: str, dtype: Any) -> None:
+def test_every_number_type_is_computed_in_double_precision(dtype: Any) -> None:
     """Whole numbers, short floats and objects give the release of the same numbers as doubles."""
-    first, second = (ask(name, x, rng=np.random.default_rng(1)) for x in (X, X.astype(dtype)))
-    if name == "hull":
-        assert first.value.equals(second.value)
-    else:
-        np.testing.assert_array_equal(first.value, second.value)
+    for name in QUESTIONS:
+        first, second = (ask(name, x, rng=np.random.default_rng(1)) for x in (X, X.astype(dtype)))
+        if name == "hull":
+            assert first.value.equals(second.value)
+        else:
+            np.testing.assert_array_equal(first.value, second.value)
 
 
 def test_small_whole_numbers_do_not_wrap_around() -> None:
@@ -465,38 +466,37 @@ ODD: dict[str, NDArray[np.float64]] = {
 }
 
 
-@pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("case", ODD)
-@EVERY_QUESTION
-def test_degenerate_tuples_are_answered(name: str, case: str, budget: dict[str, float]) -> None:
+def test_degenerate_tuples_are_answered(case: str) -> None:
     """One point, equal points, points on a line, far ones and any dimension give finite answers and errors."""
-    x = ODD[case]
-    n, d = x.shape
-    if name == "hull" and d == 1:
-        pytest.skip("a hull takes two dimensions")
-    own: dict[str, Any] = {"p": np.zeros(d)} if name in PLACED else {}
-    if name == "hull":
-        own = {"k": "optimal"}
-    for metric in ("1", "2", "inf"):
-        release = ask(name, x, metric=metric, rng=np.random.default_rng(2), **budget, **own)
-        value = release.value
-        if name == "hull" and d == 2:
-            assert not value.is_empty
-            assert value.geom_type in ("Point", "LineString", "Polygon")
-            value = shapely.get_coordinates(value)
-        if isinstance(value, HalfSpaces):
-            assert value.directions.shape == (len(value.offsets), d)
-            value = value.offsets
-        if name == "first_within":
-            assert value is None or value in range(n)
-        elif name == "nearest":
-            assert value.shape == (1,)
-            assert value[0] in range(n)
-        else:
-            assert np.isfinite(value).all()
-        shape = {"points": (n, d), "bounds": (2 * d,), **dict.fromkeys(("mean", "median", "center"), (d,))}
-        assert np.shape(value) == shape.get(name, np.shape(value))
-    assert 0 <= release.error(0.05) < math.inf
+    for name, budget in product(QUESTIONS, ({"rho": 1e-4}, {"epsilon": 0.01})):
+        x = ODD[case]
+        n, d = x.shape
+        if name == "hull" and d == 1:
+            continue  # a hull takes two dimensions
+        own: dict[str, Any] = {"p": np.zeros(d)} if name in PLACED else {}
+        if name == "hull":
+            own = {"k": "optimal"}
+        for metric in ("1", "2", "inf"):
+            release = ask(name, x, metric=metric, rng=np.random.default_rng(2), **budget, **own)
+            value = release.value
+            if name == "hull" and d == 2:
+                assert not value.is_empty
+                assert value.geom_type in ("Point", "LineString", "Polygon")
+                value = shapely.get_coordinates(value)
+            if isinstance(value, HalfSpaces):
+                assert value.directions.shape == (len(value.offsets), d)
+                value = value.offsets
+            if name == "first_within":
+                assert value is None or value in range(n)
+            elif name == "nearest":
+                assert value.shape == (1,)
+                assert value[0] in range(n)
+            else:
+                assert np.isfinite(value).all()
+            shape = {"points": (n, d), "bounds": (2 * d,), **dict.fromkeys(("mean", "median", "center"), (d,))}
+            assert np.shape(value) == shape.get(name, np.shape(value))
+        assert 0 <= release.error(0.05) < math.inf
 
 
 @pytest.mark.parametrize("case", [case for case in ODD if "one" not in case])

@@ -30,7 +30,7 @@ from geoveil.geo.planes import plane_of
 from tests import questions
 from tests.formats import BAY
 from tests.geo.test_forms import ORIGIN, P, X, ask, frame
-from tests.questions import EVERY_QUESTION, ask_in, release_of
+from tests.questions import EVERY_QUESTION, QUESTIONS, ask_in, release_of
 
 pytestmark = pytest.mark.slow
 
@@ -133,30 +133,30 @@ PERSONS: dict[str, Any] = {
 }
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize("index", INDICES)
-def test_labels_of_dropped_rows_are_nowhere(name: str, index: str) -> None:
+def test_labels_of_dropped_rows_are_nowhere(index: str) -> None:
     """Whatever index a frame has, its release holds the labels of released rows alone."""
-    x = full(INDICES[index], kind=pd.Categorical(KEYS), number=NUMBERS)
-    x.attrs["note"] = GONE
-    more: dict[str, Any] = {"keep": "all"} if name == "points" else {}
-    release = ask(name, x, missing="drop", **more)
-    assert_nothing_is_held(release, GONE, coords=TRUE)
-    assert SECRET_NUMBER not in held(release)
-    if name == "points":
-        assert release.value.index.tolist() == x.index[[0, 2, 3, 4, 5, 6]].tolist()
-        assert release.value["number"].tolist() == np.delete(NUMBERS, 1).tolist()
+    for name in QUESTIONS:
+        x = full(INDICES[index], kind=pd.Categorical(KEYS), number=NUMBERS)
+        x.attrs["note"] = GONE
+        more: dict[str, Any] = {"keep": "all"} if name == "points" else {}
+        release = ask(name, x, missing="drop", **more)
+        assert_nothing_is_held(release, GONE, coords=TRUE)
+        assert SECRET_NUMBER not in held(release)
+        if name == "points":
+            assert release.value.index.tolist() == x.index[[0, 2, 3, 4, 5, 6]].tolist()
+            assert release.value["number"].tolist() == np.delete(NUMBERS, 1).tolist()
 
 
-@EVERY_QUESTION
 @pytest.mark.parametrize("by", PERSONS)
-def test_persons_of_dropped_rows_are_nowhere(name: str, by: str) -> None:
+def test_persons_of_dropped_rows_are_nowhere(by: str) -> None:
     """Answers by person are indexed by the persons who were asked about, and hold no other category."""
-    column = pd.Categorical(PEOPLE, categories=[*sorted(set(PEOPLE)), "unused " + GONE])
-    release = ask(name, full(INDICES["categories"], who=column), person=PERSONS[by], missing="drop")
-    assert_nothing_is_held(release, GONE, coords=TRUE)
-    assert next(map(str, release.person)).count("ann") == 1
-    assert len(release.person) == 3
+    for name in QUESTIONS:
+        column = pd.Categorical(PEOPLE, categories=[*sorted(set(PEOPLE)), "unused " + GONE])
+        release = ask(name, full(INDICES["categories"], who=column), person=PERSONS[by], missing="drop")
+        assert_nothing_is_held(release, GONE, coords=TRUE)
+        assert next(map(str, release.person)).count("ann") == 1
+        assert len(release.person) == 3
 
 
 @pytest.mark.parametrize("name", ["points", "center", "nearest", "first_within", "hull"])

@@ -14,7 +14,7 @@ import geoveil as gv
 from geoveil.errors import InvalidData, InvalidParameter
 from tests import questions
 from tests.formats import BAY
-from tests.questions import EVERY_QUESTION, PLACED, release_of
+from tests.questions import EVERY_QUESTION, PLACED, QUESTIONS, release_of
 
 DEGREES = [[-122.4194, 37.7749], [-122.2712, 37.8044], [-122.4477, 37.7612]]
 METRES: Any = [[0, 0], [200.5, 80.25], [-3.1, 17]]
@@ -36,13 +36,13 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@EVERY_QUESTION
-def test_degrees_are_not_taken_as_metres(name: str, form: str) -> None:
+def test_degrees_are_not_taken_as_metres(form: str) -> None:
     """Coordinates that could all be degrees are refused, with what to say if they are, and what if they are not."""
-    near = {"near": (0.0, 0.0)}
-    with pytest.raises(InvalidData, match=r"^x = .*could be degrees.*crs=4326 and area=.*crs=\"metres\""):
-        questions.ask(name, FORMS[form], **near)
-    assert questions.ask(name, FORMS[form], crs="metres", **near).plane is None
+    for name in QUESTIONS if form == "one decimal" else ["points"]:
+        near = {"near": (0.0, 0.0)}
+        with pytest.raises(InvalidData, match=r"^x = .*could be degrees.*crs=4326 and area=.*crs=\"metres\""):
+            questions.ask(name, FORMS[form], **near)
+        assert questions.ask(name, FORMS[form], crs="metres", **near).plane is None
 
 
 @EVERY_QUESTION
@@ -142,12 +142,11 @@ def test_a_geometry_far_from_the_area_is_refused() -> None:
     ],
     ids=lambda x: type(x).__name__,
 )
-@EVERY_QUESTION
-def test_no_points_are_refused(name: str, x: Any) -> None:
+def test_no_points_are_refused(x: Any) -> None:
     """An empty array, frame, table or geometry is told as such, in every plane and with persons."""
     ways: list[dict[str, Any]] = [{"crs": 4326, "area": BAY}, {"crs": 4326, "area": BAY, "outside": "clamp"}]
     persons: list[Any] = [None, []]
     for how in ways:
         for by in persons:
             with pytest.raises(InvalidData, match=r"at least one point|not empty"):
-                questions.ask(name, x, near=(-122.42, 37.77), person=by, **how)
+                gv.Locations(x, person=by, **how)

@@ -122,16 +122,16 @@ EXTENTS = {
 }
 
 
-@pytest.mark.parametrize("name", CLEAR)
-def test_a_name_means_the_place_that_people_mean(name: str) -> None:
+def test_a_name_means_the_place_that_people_mean() -> None:
     """Accents, case, abbreviations and local names lead to the same place, and its title says which it is."""
-    place = find_place(name)
-    assert place is not None
-    assert place.title == CLEAR[name]
-    area = area_of(name)
-    assert area.name.startswith(f"{CLEAR[name]}: {place.radius / 1000:g} km around ")
-    assert area.stretch == 1
-    assert area_of(place.title) == area
+    for name in CLEAR:
+        place = find_place(name)
+        assert place is not None
+        assert place.title == CLEAR[name]
+        area = area_of(name)
+        assert area.name.startswith(f"{CLEAR[name]}: {place.radius / 1000:g} km around ")
+        assert area.stretch == 1
+        assert area_of(place.title) == area
 
 
 @pytest.mark.parametrize("name", SEVERAL)
