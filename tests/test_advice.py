@@ -63,6 +63,7 @@ def test_noise_of_maps_is_that_of_the_release() -> None:
     assert use.best.verdict == "good"
 
 
+@pytest.mark.slow
 def test_advised_cells_show_the_crowd() -> None:
     """Where the crowd is, a good map has most of its persons in the right cells."""
     frame = rows(4000, 1)

@@ -69,6 +69,7 @@ def trips() -> pd.DataFrame:
     return pd.DataFrame(places, columns=names).assign(user=np.arange(200) % 40)
 
 
+@pytest.mark.slow
 def test_trips_of_a_file_and_of_its_table(tmp_path: Path) -> None:
     """Rows with two places are trips in flows, and two points each in heat maps."""
     frame = trips()

@@ -416,6 +416,7 @@ def test_rows_with_two_places_answer_alike(question: str, case: str, tmp_path: P
         assert differing(found["pandas"], other) <= COLUMNS.get(door, set()), door
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The points of a person share:geoveil.errors.GeoveilWarning")
 @pytest.mark.filterwarnings("ignore:.*points belong to one person|Nearly everything:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize(
@@ -442,6 +443,7 @@ def test_written_points_are_alike(case: dict[str, Any], tmp_path: Path) -> None:
         assert differing(first, other) <= {"unchanged", "words"}, door
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*points belong to one person|Nearly everything:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("question", ASKED)
 def test_written_answers_are_known_to_the_ledger(question: str, tmp_path: Path) -> None:

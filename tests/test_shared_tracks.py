@@ -324,6 +324,7 @@ PLANTED: dict[str, tuple[Plant, Sequence[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bug", "kind"),
     [pytest.param(bug, kind, marks=KINDS[kind]) for bug, (_, kinds) in PLANTED.items() for kind in kinds],

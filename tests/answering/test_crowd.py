@@ -295,6 +295,7 @@ def test_accounts_that_protect_more_are_refused(tmp_path: Path) -> None:
     assert ledger.account("u7").spent == 0
 
 
+@pytest.mark.slow
 def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> None:
     """Persons without enough budget are not charged, and the numbers are those of data without them."""
     frame = diary()

@@ -210,6 +210,7 @@ UNITS: list[dict[str, Any]] = [
 TOGETHER: list[dict[str, Any]] = [{"person": "user", "together": True, **how} for how in ({}, {"protect": "1 day"})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
 @pytest.mark.parametrize(
     ("question", "asked"),
@@ -685,6 +686,7 @@ CLOCKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:All 600 points:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("case", CLOCKS)
 def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:

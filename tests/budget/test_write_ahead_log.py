@@ -135,6 +135,7 @@ def copy_all(path: Path, folder: Path) -> Path:
     return Path(shutil.copytree(path.parent, folder / "all")) / path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [rename, move, move_both, copy, copy_back, copy_all])
 def test_files_away_from_their_log_are_refused(
     how: Callable[[Path, Path], Path], budget: Path, tmp_path: Path

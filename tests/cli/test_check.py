@@ -212,6 +212,7 @@ def test_devices_of_one_account_are_of_one_person(run: Any, tmp_path: Path) -> N
     assert [use["purpose"] for use in found["purposes"] if "zones" in str(use["command"])] == ["home"]
 
 
+@pytest.mark.slow
 def test_home_is_offered_for_recordings_of_one_person(run: Any, tmp_path: Path) -> None:
     """With and without times, in formats that points are not written to; not for several persons or for records."""
     ride = (tmp_path / _ride(tmp_path)).read_text()

@@ -150,6 +150,7 @@ STOPS = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["points", "t.csv", "-o", "o.csv"], ["hull", "t.csv", "-o", "o.gpkg"]])
 @pytest.mark.parametrize("remedy", ["--pseudonyms", "--keep stop_name"])
 def test_labels_that_tell_places_are_released_by_name_alone(

@@ -34,6 +34,7 @@ def rides(tmp_path: Path) -> pd.DataFrame:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rides")
 @pytest.mark.parametrize("question", [["flows", "--cell", "10km"], ["hull"], ["points"], ["heatmap", "--cell", "5km"]])
 def test_each_place_has_its_own_time(question: list[str], run: Any) -> None:

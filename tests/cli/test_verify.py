@@ -210,6 +210,7 @@ def test_unknown_files_end_with_three(run: Any, tmp_path: Path) -> None:
     assert run("verify", "hull.geojson").code == 0
 
 
+@pytest.mark.slow
 def test_existing_outputs_are_refused(run: Any, tmp_path: Path) -> None:
     """An output, a certificate or a map that exists is refused before a charge; --overwrite replaces all."""
     run("budget", "create", "a.db", "all", "--rho", "1")

@@ -297,6 +297,7 @@ def test_a_report_is_a_page(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.html").code == 0
 
 
+@pytest.mark.slow
 def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
     """The owner sees how near attacks come to each place; straight rides point at home."""
     done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run")
@@ -360,6 +361,7 @@ def test_proposed_places_are_confirmed(ridden: Any, tmp_path: Path, monkeypatch:
     assert len(Centres(tmp_path / "centres.json").known()) == 2
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_no_disc(ridden: Any, tmp_path: Path) -> None:
     """Centres that are drawn for one run each would average out: programs are told no centre, and nothing public."""
     asked = ["zones", "rides", *HIDDEN, "-o", "shared", "--json"]

@@ -85,6 +85,7 @@ def test_threads_share_no_stream() -> None:
 FORKS = {"os.fork": lambda: os.fork(), "a fork in C": fork_in_c}
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.parametrize("count", [64, 5000], ids=["short", "long"])

@@ -92,6 +92,7 @@ READ = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", READERS)
 @given(more=st.dictionaries(st.text(max_size=12).filter(lambda name: name not in READ), VALUES, max_size=4))
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

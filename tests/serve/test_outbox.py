@@ -60,6 +60,7 @@ def test_targets_get_what_was_published(kind: str, tmp_path: Path) -> None:
         assert all(str(each) in request.body.decode() for each in place)
 
 
+@pytest.mark.slow
 def test_repeats_are_the_same_place(tmp_path: Path) -> None:
     """A target that dedupes by place and time holds each place once, however often it had to be repeated."""
     with (

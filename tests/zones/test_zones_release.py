@@ -74,6 +74,7 @@ REMOVED: dict[str, tuple[str, object, object]] = {
 USUAL: dict[type, Any] = {str: lambda at: f"2026-05-01T08:{at:02d}:00Z", int: lambda at: 1_777_881_500 + at}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["frame", "geometries", "csv"])
 @pytest.mark.parametrize("case", [*REMOVED])
 def test_removed_values_do_not_decide_how_others_are_read(case: str, form: str, tmp_path: Path) -> None:
