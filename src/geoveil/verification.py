@@ -218,63 +218,63 @@ def verify(
     public = key if isinstance(key, PublicKey | None) else PublicKey.load(key)
     beside = certificate_path(path) if certificate is None else Path(certificate)
     try:
-        account = read_certificate(beside)
+        stated = read_certificate(beside)
     except InvalidFile as problem:
         return Verification(path, None, (Check("certificate", "fails", f"{problem}"),))
-    zones = is_of_zones(account)
-    whole = _zones_certificate(account) if zones else _certificate(account)
+    zones = is_of_zones(stated)
+    whole = _zones_certificate(stated) if zones else _certificate(stated)
     if whole.outcome == "fails":
-        return Verification(path, account, (whole,))
-    file = _file(path, account)
+        return Verification(path, stated, (whole,))
+    file = _file(path, stated)
     same = file.outcome == "holds"
     if not same:
         noise = _open("noise", "The noise cannot be compared with a file that was changed.")
     else:
-        noise = _discs(account) if zones else _noise(path, account)
-    charged = _centres_charged(account, ledger) if zones else _ledger(account, ledger)
-    signature, signer, trusted = _signature(account, public)
-    return Verification(path, account, (whole, file, noise, charged, signature), signer, trusted)
+        noise = _discs(stated) if zones else _noise(path, stated)
+    charged = _centres_charged(stated, ledger) if zones else _ledger(stated, ledger)
+    signature, signer, trusted = _signature(stated, public)
+    return Verification(path, stated, (whole, file, noise, charged, signature), signer, trusted)
 
 
 def _open(name: str, text: Text) -> Check:
     return Check(name, "open", text)
 
 
-def _certificate(account: Certificate) -> Check:
+def _certificate(certificate: Certificate) -> Check:
     """Check the certificate against the schema, and that statements in it agree with each other."""
-    version = account.get("schema")
+    version = certificate.get("schema")
     if version != SCHEMA or isinstance(version, bool):
         known = "an older or newer version of geoveil" if isinstance(version, int) else "another program"
         said = f"The certificate is from {known}: its schema is {version!r}, and this version reads {SCHEMA}."
         return Check("certificate", "fails", said)
-    problems = schema_problems(account)
-    if "file" not in account:
+    problems = schema_problems(certificate)
+    if "file" not in certificate:
         problems.append("file: it is missing, so that the certificate belongs to no file")
     if not problems:
-        guarantee = certified(account)
-        stated = {name: account.get(name) for name in guarantee.certificate()}
+        guarantee = certified(certificate)
+        stated = {name: certificate.get(name) for name in guarantee.certificate()}
         if stated != guarantee.certificate():
             problems.append(f"guarantee: {stated} contradicts itself")
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return Check("certificate", "fails", f"The certificate is damaged: {problems[0][:300]}{more}.")
-    promised = guarantee_line(certified(account))
+    promised = guarantee_line(certified(certificate))
     return Check("certificate", "holds", f"It is complete, and it states: {promised}.")
 
 
-def _zones_certificate(account: Certificate) -> Check:
+def _zones_certificate(certificate: Certificate) -> Check:
     """Check the certificate of tracks that were cut."""
-    problems = zones_problems(account)
-    if "file" not in account:
+    problems = zones_problems(certificate)
+    if "file" not in certificate:
         problems.append("file: it is missing, so that the certificate belongs to no file")
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return Check("certificate", "fails", f"The certificate is damaged: {problems[0][:300]}{more}.")
-    discs = counted(len(zones_stated(account)), "disc")
+    discs = counted(len(zones_stated(certificate)), "disc")
     return Check("certificate", "holds", f"It is complete, and it states {discs} from which nothing is published.")
 
 
-def _discs(account: Certificate) -> Check:
+def _discs(certificate: Certificate) -> Check:
     said = "The discs are as large as what they hide needs: it was computed again."
     return Check("noise", "holds", said)
 
@@ -285,15 +285,15 @@ def _charged_centre(rho: str, entry: dict[str, Any]) -> Certificate:
     return cast("Certificate", {**CGP(rho=rho).certificate(), **asked})
 
 
-def _centres_charged(account: Certificate, ledger: Ledger | None) -> Check:
+def _centres_charged(certificate: Certificate, ledger: Ledger | None) -> Check:
     """Check that a ledger charged the centres."""
-    entries = cast("dict[str, Any]", account)["entries"]
+    entries = cast("dict[str, Any]", certificate)["entries"]
     if ledger is None:
         charged = "The certificate states that a ledger was charged; give {ledger} to check that."
         return _open("ledger", Message(charged if entries else "The release was made without a ledger."))
     if not entries:
         return Check("ledger", "fails", "The release was made without a ledger, so this one did not charge it.")
-    known = {zone.id: zone.hiding.law for zone in zones_stated(account)}
+    known = {zone.id: zone.hiding.law for zone in zones_stated(certificate)}
     try:
         if {entry["centre"] for entry in entries} != set(known):
             raise LedgerTampered("it charged other centres.")
@@ -304,11 +304,11 @@ def _centres_charged(account: Certificate, ledger: Ledger | None) -> Check:
     return Check("ledger", "holds", said)
 
 
-def _file(path: Path, account: Certificate) -> Check:
+def _file(path: Path, certificate: Certificate) -> Check:
     """Check the digest of the file."""
-    if digest(path) != account["file"]["sha256"]:
+    if digest(path) != certificate["file"]["sha256"]:
         said = "The file was changed, or the certificate is that of another file: their SHA-256 differ."
-        return Check("file", "fails", said + _rewritten(path, account))
+        return Check("file", "fails", said + _rewritten(path, certificate))
     beside = side_files(path)
     if beside.read:
         named = ", ".join(file.name for file in beside.read[:5])
@@ -316,18 +316,18 @@ def _file(path: Path, account: Certificate) -> Check:
         where = "in the folder" if path.is_dir() else "beside it"
         said = f"Programs may read {named}{more} {where} together with it, which was not released: remove that first."
         return Check("file", "fails", said)
-    name = account["file"]["name"]
+    name = certificate["file"]["name"]
     renamed = "" if name == path.name else f" It was called {name} then."
     styles = ", ".join(file.name for file in beside.drawn)
     drawn = f" Styles beside it, which were not released, change how it is drawn: {styles}." if styles else ""
     return Check("file", "holds", f"It is the file that was released with this certificate.{renamed}{drawn}")
 
 
-def _rewritten(path: Path, account: Certificate) -> str:
+def _rewritten(path: Path, certificate: Certificate) -> str:
     """Return a sentence that names what rewrote a text file, if nothing but its form was changed; else ""."""
     if path.is_dir() or path.stat().st_size > _MOST_REWRITTEN:
         return ""
-    content, certified = path.read_bytes(), account["file"]["sha256"]
+    content, certified = path.read_bytes(), certificate["file"]["sha256"]
     if content.startswith(b"PK\x03\x04"):
         return " It is a workbook or an archive now: a spreadsheet saved it anew."
     text = content.removeprefix(_BYTE_ORDER_MARK)
@@ -339,7 +339,7 @@ def _rewritten(path: Path, account: Certificate) -> str:
                     " Only its line ends or its byte order mark were changed, as by an editor or by mail; its content "
                     "is as released. Ask for the file as it was written."
                 )
-    reading = cast("dict[str, Any]", account["file"]).get("reading") or {}
+    reading = cast("dict[str, Any]", certificate["file"]).get("reading") or {}
     stated = str(reading.get("delimiter") or ",").encode()
     header = lines.partition(b"\n")[0]
     others = [mark for mark in (b";", b"\t", b",") if mark != stated and header.count(mark) > header.count(stated)]
@@ -349,32 +349,34 @@ def _rewritten(path: Path, account: Certificate) -> str:
     return ""
 
 
-def _noise(path: Path, account: Certificate) -> Check:
+def _noise(path: Path, certificate: Certificate) -> Check:
     """Compare the stated noise with the noise that the guarantee and the numbers of points need."""
-    problems, recomputed = noise_problems(path, account)
+    problems, recomputed = noise_problems(path, certificate)
     if problems:
         return Check("noise", "fails", f"The certificate contradicts itself or the file: {problems[0]}.")
     if not recomputed:
-        return _open("noise", f"The certificate does not state enough to recompute the noise of {account['query']}.")
+        return _open(
+            "noise", f"The certificate does not state enough to recompute the noise of {certificate['query']}."
+        )
     return Check("noise", "holds", "The stated noise is enough for the guarantee: it was computed again.")
 
 
-def _ledger(account: Certificate, ledger: Ledger | None) -> Check:
-    entry = account["entry"]
+def _ledger(certificate: Certificate, ledger: Ledger | None) -> Check:
+    entry = certificate["entry"]
     if ledger is None:
         charged = "The certificate states that a ledger was charged; give {ledger} to check that."
         return _open("ledger", Message("The release was made without a ledger." if entry is None else charged))
     if entry is None:
         return Check("ledger", "fails", "The release was made without a ledger, so this one did not charge it.")
     try:
-        entries = ledger.verify([account])
+        entries = ledger.verify([certificate])
     except LedgerTampered as problem:
         return Check("ledger", "fails", f"The ledger does not confirm it: {problem}")
     said = f"Entry {entry['number']} of the ledger charged it; all {entries} entries are intact."
-    recorded = Charges.of(ledger).recorded_files(account["id"])
-    if account["file"]["sha256"] in recorded:
+    recorded = Charges.of(ledger).recorded_files(certificate["id"])
+    if certificate["file"]["sha256"] in recorded:
         return Check("ledger", "holds", f"{said} It recorded this very file and this certificate.")
-    if account["processed"]:
+    if certificate["processed"]:
         later = (
             "The file was computed from that release later, and the ledger does not know it: another may be forged."
         )
@@ -382,16 +384,16 @@ def _ledger(account: Certificate, ledger: Ledger | None) -> Check:
     if not recorded:
         later = "The ledger recorded an answer and no file, so it cannot tell whether this file holds that answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)
-    if account["file"]["kind"] != "points":
+    if certificate["file"]["kind"] != "points":
         later = "It recorded another file of that answer, and cannot tell whether this file holds the same answer."
         return Check("ledger", "open", f"{said} {later}", asked=True)
     return Check("ledger", "fails", f"{said} But it recorded another file for this release.")
 
 
-def _signature(account: Certificate, key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
+def _signature(certificate: Certificate, key: PublicKey | None) -> tuple[Check, PublicKey | None, bool]:
     """Check the signature, and who signed."""
     try:
-        signature = checked_signature(account)
+        signature = checked_signature(certificate)
     except ValueError as problem:
         return Check("signature", "fails", f"The signature cannot be checked: {problem}."), None, False
     if signature is None:

@@ -316,7 +316,7 @@ def true_cost(query: Query, scales: Any, metric: Metric, times: Any) -> float:
     return float(np.sqrt(square) / scale if pure else square / (2 * scale**2))
 
 
-def inquiries(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerson | ManyPersons]:
+def prepared_questions(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerson | ManyPersons]:
     """Return every question about the points, of one person or by person."""
     data = take_in(enter(x), Settings(person=by, times=times), timed=guarantee.metric.stretch is not None)
     asked = [
@@ -332,17 +332,17 @@ def inquiries(x: Any, times: Any, by: Any, guarantee: CGP | GP) -> list[OnePerso
     return [kind(data, question, guarantee, None) for question in asked]
 
 
-def costs(inquiry: OnePerson | ManyPersons, metric: Metric, times: Any) -> float:
-    """Return what an inquiry costs the person whom it costs most."""
-    if isinstance(inquiry, OnePerson):
-        query = inquiry.first
+def costs(prepared: OnePerson | ManyPersons, metric: Metric, times: Any) -> float:
+    """Return what a prepared question costs the person whom it costs most."""
+    if isinstance(prepared, OnePerson):
+        query = prepared.first
         each = None if query.units is None else query.units.each
         persons = [(query, each, np.arange(query.n))]
     else:
-        all_units, rows = inquiry.persons.units, inquiry.persons.rows()
+        all_units, rows = prepared.persons.units, prepared.persons.rows()
         persons = [
-            (query, None if all_units is None else all_units[own], inquiry.people.rows[own])
-            for query, own in zip(inquiry.persons.each, rows, strict=True)
+            (query, None if all_units is None else all_units[own], prepared.people.rows[own])
+            for query, own in zip(prepared.persons.each, rows, strict=True)
         ]
     found = []
     for query, each, own in persons:
@@ -368,21 +368,21 @@ def test_no_account_is_charged_less_than_an_answer_costs(own: Metric, kind: Any,
         n = int(rng.integers(1, 14))
         times = BEGIN + rng.choice([0, 1, 2, 6, 12, 23, 24, 25, 48, 49, 100, 101, 170, 400], n) * HOUR
         by = rng.integers(0, 3, n) if persons else None
-        for inquiry in inquiries(rng.normal(size=(n, 2)) * 1000, times, by, guarantee):
-            assert costs(inquiry, own, times) <= 1e-3 * (1 + 1e-9)
+        for prepared in prepared_questions(rng.normal(size=(n, 2)) * 1000, times, by, guarantee):
+            assert costs(prepared, own, times) <= 1e-3 * (1 + 1e-9)
             for account in ACCOUNTS:
                 if account == own:
                     continue
                 try:
-                    price = inquiry.price(account)
+                    price = prepared.price(account)
                 except IncompatibleGuarantees:
                     assert not own.is_at_most(account)
                     continue
-                cost = costs(inquiry, account, times)
+                cost = costs(prepared, account, times)
                 assert price.metric == account
                 assert cost * (1 - 1e-12) <= float(price.budget)
                 # Only this one pays more than it must: noise that is split among points, under the sum of squares.
-                split = inquiry.first.name == "points" and kind is GP and account == dist_2
+                split = prepared.first.name == "points" and kind is GP and account == dist_2
                 assert split or float(price.budget) <= cost * (1 + 1e-6)
 
 

@@ -169,9 +169,9 @@ def answers(
 ) -> tuple[pd.DataFrame, TaskFacts]:
     """Run the second task of a question about persons; return what it wrote, and its facts."""
     known = question_of(asking, rows)
-    inquiry = FramePersons(rows=rows, destination=Destination.of(folder / "out"), asking=asking, known=known)
-    task = inquiry.task(rows.reader(rows.asked_about, SimpleNamespace(value=persons)))
-    with inquiry.destination.staged(lambda: False):
+    prepared = FramePersons(rows=rows, destination=Destination.of(folder / "out"), asking=asking, known=known)
+    task = prepared.task(rows.reader(rows.asked_about, SimpleNamespace(value=persons)))
+    with prepared.destination.staged(lambda: False):
         (told,) = task(iter(table.to_batches()))
         (written,) = folder.glob("_out*/*.parquet")
         return pd.read_parquet(written), TaskFacts.read(told["facts"][0].as_py())
@@ -265,10 +265,10 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
     rows.people.add(pa.array(["u0000", "u0001"]), np.array([20, 20]))
     found = [TaskFacts(0, points=40, released=40)]
     monkeypatch.setattr(FrameRows, "sized", lambda own, names: (None, own.reader(names)))
-    inquiry = FramePoints(rows=rows, destination=Destination.of(tmp_path / "out"))
+    prepared = FramePoints(rows=rows, destination=Destination.of(tmp_path / "out"))
     monkeypatch.setattr("geoveil.spark.frame_points.collected", lambda rows, task: found)
     with pytest.raises(InvalidFile, match="partitions differ"):
-        inquiry.draw(Experiment(rng), lambda share: None)
+        prepared.draw(Experiment(rng), lambda share: None)
 
 
 def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
@@ -280,8 +280,8 @@ def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
     account = {"file": {"sha256": digest}, "unchanged": [], "beyond_the_map": 3}
     (tmp_path / "out.certificate.json").write_text(json.dumps(account))
     own = asked(table_of(trips(10, 2)))
-    inquiry = FramePoints(rows=own, destination=Destination.of(tmp_path / "out"))
-    assert inquiry.unpacked({"sha256": digest}).moved == 3
+    prepared = FramePoints(rows=own, destination=Destination.of(tmp_path / "out"))
+    assert prepared.unpacked({"sha256": digest}).moved == 3
     monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (own.frame, own.file))
     rows = SparkRows(own.frame, Reading(), Settings(person="user", area=AREA, pseudonyms=True))
     asking = how_asked(gv.CGP(rho=RHO), tmp_path / "other", key="may")

@@ -18,7 +18,7 @@ from geoveil.answering.charging import Receipt
 from geoveil.answering.crowd_sources import CrowdAdder, CrowdBatch, CrowdSource
 from geoveil.answering.intake import in_the_plane
 from geoveil.answering.packing import packed, unpacked
-from geoveil.answering.pipeline import Inquiry
+from geoveil.answering.pipeline import PreparedQuestion
 from geoveil.budget import price_of
 from geoveil.errors import InvalidParameter
 from geoveil.facts import Processing
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CountsQuestion",
-    "CrowdInquiry",
     "CrowdQuestion",
     "CrowdSums",
     "FlowsQuestion",
     "HeatMapQuestion",
+    "PreparedCrowd",
     "Slices",
     "slices_of",
 ]
@@ -624,7 +624,7 @@ class WeightedSums(CrowdAdder[KernelSums | PairedSums]):
         sums.add(*batch.places, self.question.weights(batch.sizes), self.slices.of(batch.times))  # type: ignore[union-attr, call-arg]
 
 
-class CrowdSums(Inquiry[Answer, R]):
+class CrowdSums(PreparedQuestion[Answer, R]):
     """A question with one answer, which follows from sums over all points or trips of a crowd."""
 
     takes_long = True
@@ -656,7 +656,7 @@ class CrowdSums(Inquiry[Answer, R]):
         return self.released(described, source, receipt)
 
 
-class CrowdInquiry(CrowdSums[CrowdRelease]):
+class PreparedCrowd(CrowdSums[CrowdRelease]):
     """A question about a crowd: the expected numbers of persons in cells or regions, or of trips between them."""
 
     query: CrowdQuery[Any]
@@ -674,8 +674,8 @@ class CrowdInquiry(CrowdSums[CrowdRelease]):
     def recorded(self) -> dict[str, object]:
         return {**super().recorded(), **self.slices.described}
 
-    def without(self, skipped: NDArray[np.bool_] | None) -> CrowdInquiry:
-        return self if skipped is None else CrowdInquiry(self.crowd.without(skipped), self.question, self.guarantee)
+    def without(self, skipped: NDArray[np.bool_] | None) -> PreparedCrowd:
+        return self if skipped is None else PreparedCrowd(self.crowd.without(skipped), self.question, self.guarantee)
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.crowd.added_up(WeightedSums(self.query, self.question, self.slices), progress)

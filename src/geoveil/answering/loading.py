@@ -108,24 +108,29 @@ def load(path: PathLike) -> Release:
 
     path = Path(path)
     beside = certificate_path(path)
-    account = read_certificate(beside)
+    certificate = read_certificate(beside)
     changed = "The file or its certificate was changed since the release: get both anew."
     try:
-        if account["area"] is None:
+        if certificate["area"] is None:
             raise ValueError("it states no area")
-        area = Area.certified(account["area"])
-        stated = provenance_of(account, area)
-        guarantee, file, by, method = stated.guarantee, account["file"], account["person"], account["method"]
-        sha256, reading, rounding = file["sha256"], dict(file["reading"]), float(account["rounding"])
-        kind, release_id = file.get("kind", "points"), account["id"]
-        ordered: Order = "public" if "their order" in account["public"] else "hidden"
-        entry = None if account["entry"] is None else Entry(**account["entry"])
+        area = Area.certified(certificate["area"])
+        stated = provenance_of(certificate, area)
+        guarantee, file, by, method = (
+            stated.guarantee,
+            certificate["file"],
+            certificate["person"],
+            certificate["method"],
+        )
+        sha256, reading, rounding = file["sha256"], dict(file["reading"]), float(certificate["rounding"])
+        kind, release_id = file.get("kind", "points"), certificate["id"]
+        ordered: Order = "public" if "their order" in certificate["public"] else "hidden"
+        entry = None if certificate["entry"] is None else Entry(**certificate["entry"])
         if not {*reading} <= READING or not isinstance(by, str | None):
             raise ValueError(reading, by)
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise InvalidFile(str(beside), repr(problem), "the certificate of a released file", changed) from None
     if kind != "points":
-        raise InvalidFile(str(path), account["query"], "a file of released points", "Read answers with geopandas.")
+        raise InvalidFile(str(path), certificate["query"], "a file of released points", "Read answers with geopandas.")
     # Compared before the file is opened: SQLite would change it if a journal is beside it.
     if digest(path) != sha256:
         raise InvalidFile(str(path), "another digest", "the file that its certificate is about", changed)

@@ -34,49 +34,49 @@ _ROUNDING = 1e-9
 _MEASURED = 1e-6
 
 
-def noise_problems(path: Path, account: Certificate) -> tuple[list[str], bool]:
+def noise_problems(path: Path, certificate: Certificate) -> tuple[list[str], bool]:
     """Return the contradictions in a certificate, and whether the scale of its noise could be recomputed.
 
     Parameters
     ----------
     path : Path
         The released file, whose digest agrees with the certificate.
-    account : dict
+    certificate : dict
         The certificate, valid by the schema.
     """
     try:
-        guarantee = certified(account)
-        problems = _words(account, guarantee)
-        stated = account["area"]
+        guarantee = certified(certificate)
+        problems = _words(certificate, guarantee)
+        stated = certificate["area"]
         if stated is None:
             return problems, False
         area = Area.certified(stated)
         problems += _area(area, local(**stated["disc"]) if stated.get("disc") else area_of(stated["plane"]))
         working = in_the_plane(guarantee, area)
-        if "crowd_noise" in account:
-            return [*problems, *_crowd(account, working, area)], True
+        if "crowd_noise" in certificate:
+            return [*problems, *_crowd(certificate, working, area)], True
         if guarantee.metric.persons:
             # The persons of a crowd are not stated.
             return problems, False
-        if account["file"].get("kind", "points") == "points":
-            return [*problems, *_points(path, account, working, area)], True
+        if certificate["file"].get("kind", "points") == "points":
+            return [*problems, *_points(path, certificate, working, area)], True
         # The sizes of an answer's units are not stated.
-        known = account["persons"] == 1 and not account["processed"] and not guarantee.metric.of_unit
-        if account["query"] in SUMMARIES and known:
-            made = SUMMARIES[account["query"]]
-            n, rounding = account["n"], account["rounding"]
-            asked = made(n or 0, 2, working, account["method"], rounding=rounding, hides_count=n is None)
+        known = certificate["persons"] == 1 and not certificate["processed"] and not guarantee.metric.of_unit
+        if certificate["query"] in SUMMARIES and known:
+            made = SUMMARIES[certificate["query"]]
+            n, rounding = certificate["n"], certificate["rounding"]
+            asked = made(n or 0, 2, working, certificate["method"], rounding=rounding, hides_count=n is None)
             needed = asked.mechanism
-            return [*problems, *_scales(account, type(needed).__name__, needed.scale, needed.scale)], True
+            return [*problems, *_scales(certificate, type(needed).__name__, needed.scale, needed.scale)], True
     except (GeoveilError, KeyError, TypeError, ValueError, AttributeError) as problem:
         return [" ".join(str(problem).split())[:300] or type(problem).__name__], False
     return problems, False
 
 
-def _words(account: Certificate, guarantee: Guarantee) -> list[str]:
+def _words(certificate: Certificate, guarantee: Guarantee) -> list[str]:
     """Compare the distance in the certificate's plain words with its guarantee."""
     away = hidden(guarantee.hidden(chance=0.75))
-    return [] if away in account["words"] else [f"its words do not name {away}, which its guarantee hides"]
+    return [] if away in certificate["words"] else [f"its words do not name {away}, which its guarantee hides"]
 
 
 def _area(stated: Area, found: Area) -> list[str]:
@@ -86,18 +86,24 @@ def _area(stated: Area, found: Area) -> list[str]:
     return []
 
 
-def _points(path: Path, account: Certificate, working: Guarantee, area: Area) -> list[str]:
+def _points(path: Path, certificate: Certificate, working: Guarantee, area: Area) -> list[str]:
     """Compare numbers of points, columns and noise with the file."""
-    file = open_locations(path, **account["file"]["reading"])
+    file = open_locations(path, **certificate["file"]["reading"])
     # Pseudonyms are not unchanged, and are in the column of persons.
-    listed = {"radius_95", "rho", "epsilon", str(account["person"]), *(each["name"] for each in account["unchanged"])}
+    listed = {
+        "radius_95",
+        "rho",
+        "epsilon",
+        str(certificate["person"]),
+        *(each["name"] for each in certificate["unchanged"]),
+    }
     # Shapefiles cut the names of columns.
     listed |= {name[:10] for name in listed}
-    by = account["person"]
+    by = certificate["person"]
     by = by if by is None or by in file.columns else by[:10]
     unlisted = [name for name in file.columns if name not in listed and name not in file.numbered]
     people, filled = PersonCounts(by), set[str]()
-    times = tuple(time_column(name, file.columns) for name in account["times"] or ())
+    times = tuple(time_column(name, file.columns) for name in certificate["times"] or ())
     timed = TimedRows(people, times, None, working.metric)
     for batch in file.batches([*dict.fromkeys([*([] if by is None else [by]), *unlisted, *times])]):
         coded = people.labels(batch).dictionary_encode()
@@ -107,7 +113,7 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
             timed.add(coded.dictionary, codes, batch, times_of(batch, times))
         filled |= {name for name in unlisted if _has_values(batch.columns[name])}
     problems = []
-    counts = (("n", account["n"], int(people.sizes.sum())), ("persons", account["persons"], len(people.sizes)))
+    counts = (("n", certificate["n"], int(people.sizes.sum())), ("persons", certificate["persons"], len(people.sizes)))
     for name, number, drawn in counts:
         if number != drawn:
             problems.append(f"it states {name} = {number}, and the file has {drawn}")
@@ -115,7 +121,7 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
         problems.append(f"the file has columns that the certificate does not list: {', '.join(sorted(filled))}")
 
     def query(n: int, units: UnitSizes | None) -> Points:
-        return Points(n, 2, working, account["method"], rounding=account["rounding"], units=units)
+        return Points(n, 2, working, certificate["method"], rounding=certificate["rounding"], units=units)
 
     largest = timed.counted().largest if times else None
     if largest is None:
@@ -124,14 +130,14 @@ def _points(path: Path, account: Certificate, working: Guarantee, area: Area) ->
         queries = Persons.by_largest(people.sizes, largest, query).queries
     needed = [query.mechanism for query in queries]
     scales = [mechanism.scale for mechanism in needed]
-    problems += _scales(account, type(needed[0]).__name__, min(scales), max(scales))
+    problems += _scales(certificate, type(needed[0]).__name__, min(scales), max(scales))
     radii = [area.ground(query.error(0.05, each=True) + query.rounding_error) for query in queries]
-    return problems + _radii(account["radius_95"], min(radii), max(radii))
+    return problems + _radii(certificate["radius_95"], min(radii), max(radii))
 
 
-def _crowd(account: Certificate, working: Guarantee, area: Area) -> list[str]:
+def _crowd(certificate: Certificate, working: Guarantee, area: Area) -> list[str]:
     """Compare the noise and the blur of a map, of counts or of flows with the public numbers of its kernel."""
-    stated = account["crowd_noise"]
+    stated = certificate["crowd_noise"]
     kernel, counted = CrowdKernel(**stated["kernel"]), stated["counted"]
     problems = []
     if counted != "visits" and kernel.weight != 1:
@@ -139,9 +145,9 @@ def _crowd(account: Certificate, working: Guarantee, area: Area) -> list[str]:
     blur = area.ground(kernel.side * kernel.cell / math.sqrt(3))
     if abs(stated["blur"] - blur) > _MEASURED * blur:
         problems.append(f"it states a blur of {stated['blur']:.6g} m, and its kernel has {blur:.6g} m")
-    constant = kernel.constant(_CROWDS[account["query"]].constant_of(kernel))
-    needed = additive(working, kernel.numbers, constant, account["method"])
-    return problems + _scales(account, type(needed).__name__, needed.scale, needed.scale, counted)
+    constant = kernel.constant(_CROWDS[certificate["query"]].constant_of(kernel))
+    needed = additive(working, kernel.numbers, constant, certificate["method"])
+    return problems + _scales(certificate, type(needed).__name__, needed.scale, needed.scale, counted)
 
 
 def _has_values(column: Any) -> bool:
@@ -149,10 +155,10 @@ def _has_values(column: Any) -> bool:
     return any(str(value) not in ("None", "nan", "") for value in column.unique().to_pylist())
 
 
-def _scales(account: Certificate, name: str, smallest: float, largest: float, unit: str = "m") -> list[str]:
+def _scales(certificate: Certificate, name: str, smallest: float, largest: float, unit: str = "m") -> list[str]:
     """Compare the stated scales of noise with those that the guarantee needs."""
-    stated = [use for use in account["mechanism"] if use["name"] == name]
-    if len(stated) != 1 or len(account["mechanism"]) != 1:
+    stated = [use for use in certificate["mechanism"] if use["name"] == name]
+    if len(stated) != 1 or len(certificate["mechanism"]) != 1:
         return [f"it states other mechanisms than {name}, which answers this question"]
     for end, needed in zip(_ends(stated[0]["scale"]), (smallest, largest), strict=True):
         if end < needed * (1 - _ROUNDING):

@@ -1,7 +1,7 @@
 """The path of every question: take in, charge, draw, store, shape.
 
-`answer` is the path. An inquiry is a question about data that has been taken in: about points in memory (below), about
-a crowd (`answering.crowd`), or about the points of a file (`answering.streaming`). They differ in where the points are
+`answer` is the path. A prepared question is about data that has been taken in: about points in memory (below), about a
+crowd (`answering.crowd`), or about the points of a file (`answering.streaming`). They differ in where the points are
 and where the answer is put.
 """
 
@@ -39,9 +39,18 @@ from geoveil.release.answered import ReleaseFields
 from geoveil.release.as_file import write_release
 from geoveil.release.kinds import kind_of
 
-__all__ = ["Inquiry", "OutputFile", "answer", "ask", "inquiry_about", "noise_ratio", "priced", "without_counts"]
+__all__ = [
+    "OutputFile",
+    "PreparedQuestion",
+    "answer",
+    "ask",
+    "noise_ratio",
+    "prepared_question",
+    "priced",
+    "without_counts",
+]
 
-#: The type of the answer that an inquiry draws.
+#: The type of the answer that a prepared question draws.
 D = TypeVar("D")
 A = TypeVar("A", Answer, Answers)
 R = TypeVar("R", bound=Release, covariant=True)
@@ -65,7 +74,7 @@ class OutputFile:
         write_release(release, self.path, self.sign, overwrite=self.overwrite, before=before)
 
 
-def inquiry_about(data: Intake, question: Question, guarantee: Guarantee, keep: Columns = None) -> InMemory[Any]:
+def prepared_question(data: Intake, question: Question, guarantee: Guarantee, keep: Columns = None) -> InMemory[Any]:
     """Return a question about data in memory, ready to be charged and drawn.
 
     The guarantee is that for each person, per metre on the ground; `keep` names columns that are released unchanged.
@@ -76,40 +85,40 @@ def inquiry_about(data: Intake, question: Question, guarantee: Guarantee, keep: 
 
 def ask(data: Intake, question: Question, guarantee: Guarantee, source: Source) -> Release:
     """Answer a question about data in memory, for which nobody is charged."""
-    return answer(inquiry_about(data, question, guarantee), source, NoCharger())
+    return answer(prepared_question(data, question, guarantee), source, NoCharger())
 
 
 def answer(
-    inquiry: Inquiry[D, R],
+    prepared: PreparedQuestion[D, R],
     source: Source,
     charger: Charger,
     key: str | None = None,
     progress: Progress = lambda _: None,
     output: OutputFile | None = None,
 ) -> R:
-    """Charge for an inquiry, draw its answer, store it, and return it in the form of the input.
+    """Charge for a prepared question, draw its answer, store it, and return it in the form of the input.
 
-    Everything that can be refused was refused when the inquiry was made. What is charged is never given back. With an
-    `output` the release is also written to a file, whose digest is stored before the file appears.
+    Everything that can be refused was refused when the question was prepared. What is charged is never given back.
+    With an `output` the release is also written to a file, whose digest is stored before the file appears.
     """
-    with charger.charge(Bill(inquiry, inquiry.price(charger.metric), not source.exact), key) as receipt:
-        inquiry = inquiry.without(receipt.skipped)
+    with charger.charge(Bill(prepared, prepared.price(charger.metric), not source.exact), key) as receipt:
+        prepared = prepared.without(receipt.skipped)
         if receipt.stored is not None:
-            release = inquiry.shape(inquiry.unpacked(receipt.stored), source, receipt)
+            release = prepared.shape(prepared.unpacked(receipt.stored), source, receipt)
             if output is not None:
                 output.write(release)
             return release
-        with receipt.held() if inquiry.takes_long else nullcontext():
-            drawn = inquiry.draw(source, progress)
+        with receipt.held() if prepared.takes_long else nullcontext():
+            drawn = prepared.draw(source, progress)
         if output is None:
             if receipt.stores:
-                receipt.store(inquiry.packed(drawn), inquiry.digests(drawn, source, receipt))
-            return inquiry.shape(drawn, source, receipt)
-        release = inquiry.shape(drawn, source, receipt)
+                receipt.store(prepared.packed(drawn), prepared.digests(drawn, source, receipt))
+            return prepared.shape(drawn, source, receipt)
+        release = prepared.shape(drawn, source, receipt)
 
         def store(digests: dict[str, str]) -> None:
             if receipt.stores:
-                receipt.store(inquiry.packed(drawn), digests)
+                receipt.store(prepared.packed(drawn), digests)
 
         output.write(release, store)
         return release
@@ -162,7 +171,7 @@ def noise_ratio(persons: Persons[Query], others: Persons[Query]) -> float | None
     return None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
 
 
-class Inquiry(ABC, Generic[D, R]):
+class PreparedQuestion(ABC, Generic[D, R]):
     """A question about data that has been taken in, ready to be charged and drawn."""
 
     #: Whether drawing may take longer than a lease of the ledger lasts, which is then renewed meanwhile.
@@ -195,7 +204,7 @@ class Inquiry(ABC, Generic[D, R]):
 
     @abstractmethod
     def without(self, skipped: NDArray[np.bool_] | None) -> Self:
-        """Return the inquiry without the persons that are skipped."""
+        """Return the prepared question without the persons that are skipped."""
 
     @abstractmethod
     def draw(self, source: Source, progress: Progress) -> D:
@@ -229,8 +238,8 @@ class Inquiry(ABC, Generic[D, R]):
         }
 
 
-class InMemory(Inquiry[A, Release]):
-    """An inquiry about points in memory."""
+class InMemory(PreparedQuestion[A, Release]):
+    """A prepared question about points in memory."""
 
     def __init__(self, data: Intake, question: Question, guarantee: Guarantee, keep: Columns = None) -> None:
         self.data, self.guarantee = data, guarantee

@@ -55,7 +55,7 @@ __all__ = [
 class PreparedFile:
     """The release of a file that was checked and counted, before anything is charged or drawn."""
 
-    inquiry: FilePoints
+    prepared: FilePoints
     charger: Charger
     source: Source
     output: OutputFile
@@ -66,7 +66,7 @@ class PreparedFile:
         release: FileRelease | None = None
         try:
             with staging_folder(target, overwrite=self.output.overwrite) as folder:
-                written = replace(self.inquiry, target=folder / target.name, final=target)
+                written = replace(self.prepared, target=folder / target.name, final=target)
                 release = answer(written, self.source, self.charger, key, progress)
         except BaseException as problem:
             if release is not None and release.entry is not None:
@@ -95,12 +95,12 @@ def prepare(
     check_key_file(settings.pseudonyms, file.path, target, certificate_path(target))
     # A column that cannot be read is refused before anything is charged.
     rows = for_release(CountedRows(rules, count_rows(rules, progress, every_column=True)))
-    inquiry = FilePoints(rows=rows, sign=output.sign)
-    check_room(target, ROOM + inquiry.estimated_size)
+    prepared = FilePoints(rows=rows, sign=output.sign)
+    check_room(target, ROOM + prepared.estimated_size)
     if formulas := [name for name in rows.rules.kept if name in rows.counted.found.formulas]:
         message = f"{target}: a spreadsheet would run texts in {', '.join(formulas)} as formulas."
         warn(message)
-    return inquiry
+    return prepared
 
 
 def for_release(rows: C) -> C:

@@ -13,7 +13,7 @@ from geoveil.answering.charging import Charger
 from geoveil.answering.concerns import Concern
 from geoveil.answering.crowd import CrowdQuestion
 from geoveil.answering.intake import Intake
-from geoveil.answering.pipeline import Inquiry, OutputFile, R, answer
+from geoveil.answering.pipeline import OutputFile, PreparedQuestion, R, answer
 from geoveil.answering.public_rows import PublicRows
 from geoveil.answering.requests import Question
 from geoveil.errors import InvalidParameter, warn
@@ -98,11 +98,11 @@ class Asked:
             raise InvalidParameter("to", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
         check_target(path, overwrite=self.output.overwrite, setting="locations.overwrite")
 
-    def answered(self, inquiry: Inquiry[Any, R], labels: Iterable[object] | None, plane: Plane | None) -> R:
-        """Charge for an inquiry about persons with these labels, draw its answer, and write it if that was asked."""
+    def answered(self, prepared: PreparedQuestion[Any, R], labels: Iterable[object] | None, plane: Plane | None) -> R:
+        """Charge for a question about persons with these labels, draw its answer, and write it if that was asked."""
         charger = self.charger(labels)
-        self.check_output(inquiry.first, plane)
-        return answer(inquiry, self.source, charger, self.key, self.progress, self.output)
+        self.check_output(prepared.first, plane)
+        return answer(prepared, self.source, charger, self.key, self.progress, self.output)
 
 
 class Rows(ABC):

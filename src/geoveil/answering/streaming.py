@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from geoveil._types import Progress
 from geoveil.answering.charging import Receipt
 from geoveil.answering.counted_rows import FIRST_PASS, WORKERS, CountedRows, SecondPass, ordered
-from geoveil.answering.pipeline import Inquiry, priced
+from geoveil.answering.pipeline import PreparedQuestion, priced
 from geoveil.answering.row_rules import ReadRows
 from geoveil.answering.row_sample import RowSample
 from geoveil.certificates import Certificate, SigningKey, certificate_digest, signed
@@ -94,16 +94,16 @@ class FileRelease(Release):
         return replace(load(self.value), recorder=self.recorder)
 
     def certificate(self) -> Certificate:
-        account = super().certificate()
-        account["person"] = self.person_column
-        account["file"] = {
+        certificate = super().certificate()
+        certificate["person"] = self.person_column
+        certificate["file"] = {
             "name": self.file_name, "sha256": self.digest, "reading": self.reading, "kind": self.kind.name
         }  # fmt: skip
         if self.formulas:
-            account["file"]["formulas"] = list(self.formulas)
+            certificate["file"]["formulas"] = list(self.formulas)
         if self.signature is not None:
-            account["signature"] = self.signature
-        return account
+            certificate["signature"] = self.signature
+        return certificate
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Written:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilePoints(Inquiry[Written, FileRelease]):
+class FilePoints(PreparedQuestion[Written, FileRelease]):
     """A release of all points of a file, which was counted in a first pass; `draw` is the second."""
 
     takes_long = True
@@ -156,8 +156,8 @@ class FilePoints(Inquiry[Written, FileRelease]):
     def recorded(self) -> dict[str, object]:
         return self.rows.described()
 
-    def price(self, account: Metric | None) -> Guarantee:
-        return priced("a file", self.guarantee, account, self._ratio)
+    def price(self, certificate: Metric | None) -> Guarantee:
+        return priced("a file", self.guarantee, certificate, self._ratio)
 
     def _ratio(self, target: Metric) -> float | None:
         """Return the factor by which the noise would grow under another metric; None if it is not known.
@@ -250,18 +250,18 @@ class FilePoints(Inquiry[Written, FileRelease]):
         """Return the release and its certificate, signed if there is a key. They are made once."""
         if not self._made:
             release = self.made(self.facts(drawn, source, receipt))
-            account = signed(release.certificate(), self.sign)
-            self._made.append((replace(release, signature=account.get("signature")), account))
+            certificate = signed(release.certificate(), self.sign)
+            self._made.append((replace(release, signature=certificate.get("signature")), certificate))
         return self._made[0]
 
     def digests(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, str]:
-        _, account = self.certified(drawn, source, receipt)
-        return {"file": drawn.sha256, "certificate": certificate_digest(account)}
+        _, certificate = self.certified(drawn, source, receipt)
+        return {"file": drawn.sha256, "certificate": certificate_digest(certificate)}
 
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> FileRelease:
         """Return the release, and write its certificate beside the file."""
-        release, account = self.certified(drawn, source, receipt)
-        write_certificate(self.target, account)
+        release, certificate = self.certified(drawn, source, receipt)
+        write_certificate(self.target, certificate)
         return release
 
     def facts(self, drawn: Written, source: Source, receipt: Receipt) -> FileFields:

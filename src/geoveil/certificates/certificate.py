@@ -144,24 +144,24 @@ def strict_json(text: str) -> Any:
 def read_certificate(path: Path) -> Certificate:
     """Return the certificate in a file, or raise an error that says why it cannot be read."""
     try:
-        account = strict_json(path.read_bytes().decode("utf-8"))
-        if not isinstance(account, dict):
-            raise ValueError(f"it is a {type(account).__name__}")
+        certificate = strict_json(path.read_bytes().decode("utf-8"))
+        if not isinstance(certificate, dict):
+            raise ValueError(f"it is a {type(certificate).__name__}")
     except FileNotFoundError:
         remedy = "A released file and its certificate belong together: get both, into the same folder."
         raise FileUnavailable(str(path), "certificate not found", "in the same folder", remedy) from None
     except (OSError, ValueError) as problem:
         remedy = "Get the released file and its certificate again."
         raise InvalidFile(str(path), str(problem), "a certificate", remedy) from None
-    return account  # type: ignore[return-value]
+    return certificate  # type: ignore[return-value]
 
 
-def schema_problems(account: Certificate) -> list[str]:
+def schema_problems(certificate: Certificate) -> list[str]:
     """Return what the schema forbids in a certificate, in words; an empty list if it is valid."""
     from importlib import resources
 
     import jsonschema
 
     text = resources.files("geoveil").joinpath("certificates", "certificate.schema.json").read_text(encoding="utf-8")
-    problems = jsonschema.Draft202012Validator(json.loads(text)).iter_errors(account)
+    problems = jsonschema.Draft202012Validator(json.loads(text)).iter_errors(certificate)
     return [f"{'.'.join(map(str, problem.absolute_path)) or 'certificate'}: {problem.message}" for problem in problems]

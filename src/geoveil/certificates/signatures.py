@@ -17,7 +17,7 @@ __all__ = ["Signature", "canonical", "certificate_digest", "checked_signature", 
 _ALGORITHM = "Ed25519"
 
 
-def canonical(account: Mapping[str, object]) -> bytes:
+def canonical(certificate: Mapping[str, object]) -> bytes:
     """Return a certificate as canonical JSON (RFC 8785), without the value of its signature.
 
     Everything else is covered, also the algorithm, the name and the public key of the signature. RFC 8785 fixes the
@@ -34,7 +34,7 @@ def canonical(account: Mapping[str, object]) -> bytes:
     import rfc8785
 
     # Converted through JSON, so that the bytes describe the file that others read, and not Python's objects.
-    plain = strict_json(json.dumps(dict(account)))
+    plain = strict_json(json.dumps(dict(certificate)))
     if isinstance(plain.get("signature"), dict):
         plain["signature"] = {name: value for name, value in plain["signature"].items() if name != "value"}
     try:
@@ -43,7 +43,7 @@ def canonical(account: Mapping[str, object]) -> bytes:
         raise ValueError(f"it has no canonical form: {problem}") from None
 
 
-def certificate_digest(account: Mapping[str, object]) -> str:
+def certificate_digest(certificate: Mapping[str, object]) -> str:
     """Return the SHA-256 of a certificate's canonical form, by which a ledger knows the certificate of a file.
 
     Examples
@@ -51,7 +51,7 @@ def certificate_digest(account: Mapping[str, object]) -> str:
     >>> certificate_digest({"a": 1, "b": 2}) == certificate_digest({"b": 2, "a": 1})
     True
     """
-    return hashlib.sha256(canonical(account)).hexdigest()
+    return hashlib.sha256(canonical(certificate)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Signature:
     valid: bool
 
 
-def signed(account: Certificate, key: SigningKey | None) -> Certificate:
+def signed(certificate: Certificate, key: SigningKey | None) -> Certificate:
     """Return a certificate with a signature that covers all of its fields; without a key, as it is.
 
     Examples
@@ -82,22 +82,22 @@ def signed(account: Certificate, key: SigningKey | None) -> Certificate:
     (True, False)
     """
     if key is None:
-        return account
-    plain: Certificate = strict_json(json.dumps(account))
+        return certificate
+    plain: Certificate = strict_json(json.dumps(certificate))
     public = _text(key.public.raw)
     plain["signature"] = {"algorithm": _ALGORITHM, "name": key.public.name, "public": public, "value": ""}
     plain["signature"]["value"] = _text(key.sign(canonical(plain)))
     return plain
 
 
-def checked_signature(account: Mapping[str, object]) -> Signature | None:
+def checked_signature(certificate: Mapping[str, object]) -> Signature | None:
     """Return the signature of a certificate, checked, or None if it has none.
 
     Raises ValueError for a signature of another form or algorithm.
     """
-    if "signature" not in account:
+    if "signature" not in certificate:
         return None
-    stated = account["signature"]
+    stated = certificate["signature"]
     if not isinstance(stated, dict) or sorted(stated) != ["algorithm", "name", "public", "value"]:
         raise ValueError("its signature has other fields than algorithm, name, public and value")
     if not all(isinstance(part, str) for part in stated.values()):
@@ -105,7 +105,7 @@ def checked_signature(account: Mapping[str, object]) -> Signature | None:
     if stated["algorithm"] != _ALGORITHM:
         raise ValueError(f"its algorithm is {stated['algorithm'][:40]!r}, and only {_ALGORITHM} is known")
     key = PublicKey(_bytes(stated["public"], 32), stated["name"])
-    return Signature(key, key.verify(_bytes(stated["value"], 64), canonical(account)))
+    return Signature(key, key.verify(_bytes(stated["value"], 64), canonical(certificate)))
 
 
 def _text(content: bytes) -> str:

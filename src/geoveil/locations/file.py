@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from geoveil._types import Order, Progress
 from geoveil.answering.concerns import concerns_of_rows
 from geoveil.answering.counted_rows import CountedRows, count_rows
-from geoveil.answering.crowd import CrowdInquiry
+from geoveil.answering.crowd import PreparedCrowd
 from geoveil.answering.crowd_sources import FileCrowd
 from geoveil.answering.intake import Intake
 from geoveil.answering.loading import frame_of, rows_of
@@ -94,10 +94,10 @@ class FileRows(Rows):
             # A person's points are sorted together, so they are read into memory.
             return self._memory.points(method, order, asked)
         guarantee, output, progress = asked.guarantee, asked.output, asked.progress
-        inquiry = prepare(self._file, self._settings, guarantee, method, asked.keep, output, progress)
-        charger = asked.charger(inquiry.rows.people.names)
-        asked.tell(concerns_of_rows(inquiry.rows))
-        return PreparedFile(inquiry, charger, asked.source, output).release(progress, asked.key)
+        prepared = prepare(self._file, self._settings, guarantee, method, asked.keep, output, progress)
+        charger = asked.charger(prepared.rows.people.names)
+        asked.tell(concerns_of_rows(prepared.rows))
+        return PreparedFile(prepared, charger, asked.source, output).release(progress, asked.key)
 
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:
         return self._memory.answer(make, asked)
@@ -107,8 +107,8 @@ class FileRows(Rows):
             # The two ends of a trip may be in different batches.
             return self._memory.crowd(make, asked, timed=timed, trips=trips)
         rows = self._counted(asked.guarantee, asked.progress, timed=timed)
-        inquiry = CrowdInquiry(FileCrowd(rows, trips=trips is not None), make(rows.plane), asked.guarantee)
-        return asked.answered(inquiry, rows.people.names, rows.plane)
+        prepared = PreparedCrowd(FileCrowd(rows, trips=trips is not None), make(rows.plane), asked.guarantee)
+        return asked.answered(prepared, rows.people.names, rows.plane)
 
     def _counted(self, guarantee: Guarantee, progress: Progress, *, timed: bool) -> CountedRows:
         """Count the points of each person in a first pass; no column is released."""

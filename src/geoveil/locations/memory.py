@@ -13,11 +13,11 @@ import numpy as np
 from geoveil._types import LocationsLike, Order, Progress
 from geoveil.answering import requests
 from geoveil.answering.concerns import Concern, concerns_of, concerns_of_labels
-from geoveil.answering.crowd import CrowdInquiry
+from geoveil.answering.crowd import PreparedCrowd
 from geoveil.answering.crowd_requests import trips_of
 from geoveil.answering.crowd_sources import MemoryCrowd
 from geoveil.answering.intake import Intake, people_of, take_in
-from geoveil.answering.pipeline import InMemory, inquiry_about
+from geoveil.answering.pipeline import InMemory, prepared_question
 from geoveil.answering.point_facts import PointFacts
 from geoveil.answering.pseudonyms import check_key_file, check_pseudonyms
 from geoveil.answering.public_rows import PublicRows, protect_of
@@ -135,21 +135,21 @@ class MemoryRows(Rows):
         question = make(data)
         if question.options.get("order") == "hidden":
             data = data.without_order()
-        inquiry = inquiry_about(data, question, asked.guarantee, asked.keep)
-        if asked.output is not None and kind_of(inquiry.first).of_points and data.area is not None:
-            self._tell(inquiry, data.area, asked)
+        prepared = prepared_question(data, question, asked.guarantee, asked.keep)
+        if asked.output is not None and kind_of(prepared.first).of_points and data.area is not None:
+            self._tell(prepared, data.area, asked)
         elif asked.confirm is not None and not asked.together:
             asked.tell(self._concerns_of_labels(data, asked))
-        return asked.answered(inquiry, _labels(data), self.form.plane)
+        return asked.answered(prepared, _labels(data), self.form.plane)
 
-    def _tell(self, inquiry: InMemory[Answer] | InMemory[Answers], area: Area, asked: Asked) -> None:
+    def _tell(self, prepared: InMemory[Answer] | InMemory[Answers], area: Area, asked: Asked) -> None:
         """Tell the owner of concerns about points that are written to a file."""
         guarantee = asked.guarantee
-        alone = inquiry.query(1, UnitSizes(1, np.ones(1, dtype=np.int64)) if guarantee.metric.of_unit else None)
-        several, timed = inquiry.data.people is not None, len(self.form.times) == max(len(self.form.pairs), 1)
+        alone = prepared.query(1, UnitSizes(1, np.ones(1, dtype=np.int64)) if guarantee.metric.of_unit else None)
+        several, timed = prepared.data.people is not None, len(self.form.times) == max(len(self.form.pairs), 1)
         asked.tell(
-            self._concerns_of_labels(inquiry.data, asked)
-            + concerns_of(inquiry.persons, alone, guarantee, area, several=several, timed=timed)
+            self._concerns_of_labels(prepared.data, asked)
+            + concerns_of(prepared.persons, alone, guarantee, area, several=several, timed=timed)
         )
 
     def _concerns_of_labels(self, data: Intake, asked: Asked) -> list[Concern]:
@@ -174,7 +174,7 @@ class MemoryRows(Rows):
             source = trips_of(data, metric, trips.of.form)
         else:
             source = trips_of(data, metric, trips.of)
-        return asked.answered(CrowdInquiry(source, question, asked.guarantee), _labels(data), self.form.plane)
+        return asked.answered(PreparedCrowd(source, question, asked.guarantee), _labels(data), self.form.plane)
 
     def some(self, data: Intake, points: Index, columns: Sequence[Hashable]) -> MemoryRows:
         form, people, times = data.form, data.people, data.times

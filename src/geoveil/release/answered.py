@@ -452,32 +452,32 @@ class Answered(Card, Provenance):
         return heading(facts), lines(facts)
 
 
-def provenance_of(account: Certificate, area: Area) -> Provenance:
+def provenance_of(certificate: Certificate, area: Area) -> Provenance:
     """Return the provenance that a certificate states; a certificate that breaks the schema may raise any error."""
-    times, span, expected = account["times"], account.get("span"), account["expected_error"]
-    less = account["rows_removed"]
+    times, span, expected = certificate["times"], certificate.get("span"), certificate["expected_error"]
+    less = certificate["rows_removed"]
     first_and_last = None if span is None else np.array(span, "M8[us]").astype(int).tolist()
     return Provenance(
-        guarantee=certified(account),
-        n=account["n"],
-        outside=account["outside"],
-        pseudonyms=account["pseudonyms"],
+        guarantee=certified(certificate),
+        n=certificate["n"],
+        outside=certificate["outside"],
+        pseudonyms=certificate["pseudonyms"],
         removed=(NONE if less is None else RowCounts(**{name: int(less[name]) for name in NONE.rows})).described(
-            account["where"]
+            certificate["where"]
         ),
         unchanged=tuple(
             Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
-            for column in account["unchanged"]
+            for column in certificate["unchanged"]
         ),
         processing=Processing(
-            tuple(account["processed"]),
-            bounded=account["radius_95"] is not None,
+            tuple(certificate["processed"]),
+            bounded=certificate["radius_95"] is not None,
             expected=None if expected is None else float(expected) * area.shrink,
-            smoothed=any(step.startswith(SMOOTHED) for step in account["processed"]),
+            smoothed=any(step.startswith(SMOOTHED) for step in certificate["processed"]),
         ),
         times=None if times is None else tuple(map(str, times)),
         span=None if first_and_last is None else tuple(first_and_last),
-        inexact=account["inexact"],
+        inexact=certificate["inexact"],
     )
 
 

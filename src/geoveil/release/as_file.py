@@ -68,12 +68,12 @@ def write_release(
         raise InvalidParameter("path", str(path), f"a file that ends in one of {', '.join(known)}", "Choose one.")
     with staging_folder(path, overwrite=overwrite) as folder:
         written = folder / path.name
-        reading, account = release._write(written), release.certificate()
-        account["person"] = column
-        account["file"] = {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind.name}
-        account = signed(account, key)
-        write_certificate(written, account)
-        digests = {"file": account["file"]["sha256"], "certificate": certificate_digest(account)}
+        reading, certificate = release._write(written), release.certificate()
+        certificate["person"] = column
+        certificate["file"] = {"name": path.name, "sha256": digest(written), "reading": reading, "kind": kind.name}
+        certificate = signed(certificate, key)
+        write_certificate(written, certificate)
+        digests = {"file": certificate["file"]["sha256"], "certificate": certificate_digest(certificate)}
         if before is not None:
             before(digests)
         elif release.recorder is not None:

@@ -182,11 +182,11 @@ class CrowdRelease(Release):
         return replace(super().facts(every_error=every_error), noise=noise)
 
     def certificate(self) -> Certificate:
-        account = super().certificate()
+        certificate = super().certificate()
         # No order, times or labels are in a release about a crowd.
         sliced = ["the number of points in each slice of time"] if self.slices else []
-        account["public"] = ["the number of persons and of points", *sliced, "the parameters of the query"]
-        account["crowd_noise"] = {
+        certificate["public"] = ["the number of persons and of points", *sliced, "the parameters of the query"]
+        certificate["crowd_noise"] = {
             "counted": self.counted,
             "noise_95": {"largest": self.error(), "each": self.error(each=True)},
             "blur": self.blur,
@@ -194,7 +194,7 @@ class CrowdRelease(Release):
             "total": self.total,
             "kernel": self._crowd_query.kernel.stated(),
         }
-        return account
+        return certificate
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -268,16 +268,16 @@ class CheckedFile:
         ways = [(settings, True), (replace(settings, missing="drop"), True)] if timed else []
         for way, with_times in ways:
             try:
-                inquiry = way.rehearse(file, self.guarantee, timed=with_times)
+                rows = way.rehearse(file, self.guarantee, timed=with_times)
                 break
             except GeoveilError:
                 continue
         else:
-            inquiry = settings.rehearse(file, self.guarantee)
+            rows = settings.rehearse(file, self.guarantee)
         # If the persons are only guessed, nobody is typical yet.
         if settings.person == self.settings.person:
-            self.typical = TypicalPerson.of(inquiry)
-        return inquiry
+            self.typical = TypicalPerson.of(rows)
+        return rows
 
     def advice(self, guarantee: Guarantee) -> Advice | None:
         """Return what the file can be used for, once it was checked; None if something must be corrected first.

@@ -26,7 +26,7 @@ from geoveil.release import Release
 from geoveil.release.answered import ReleaseFields
 from geoveil.spark.frame_crowd import FrameCrowd
 
-__all__ = ["MeanInquiry"]
+__all__ = ["PreparedMean"]
 
 #: A coordinate is a whole number of 2^-10 m, below 2^37, and the rest a whole number of 2^-54 m, below 2^43: 64 bits
 #: hold the sums of 2^19 of them. Doubles of at least half a metre are such numbers exactly.
@@ -84,7 +84,7 @@ class MeanAdder(CrowdAdder[CoordinateSums]):
         sums.merge(CoordinateSums(x, y, len(places)))
 
 
-class MeanInquiry(CrowdSums[Release]):
+class PreparedMean(CrowdSums[Release]):
     """The mean of all points of a DataFrame."""
 
     def __init__(self, crowd: FrameCrowd, guarantee: Guarantee, method: str = "best") -> None:
@@ -93,12 +93,12 @@ class MeanInquiry(CrowdSums[Release]):
         rounding, working = crowd.rounding + _ROUNDED, in_the_plane(guarantee, self.area)
         self.query: LipschitzQuery = SUMMARIES["mean"](crowd.n, 2, working, method, rounding=rounding, units=units)
 
-    def without(self, skipped: NDArray[np.bool_] | None) -> MeanInquiry:
+    def without(self, skipped: NDArray[np.bool_] | None) -> PreparedMean:
         if skipped is None:
             return self
         crowd = self.crowd.without(skipped)
         assert isinstance(crowd, FrameCrowd)
-        return MeanInquiry(crowd, self.guarantee, self.method)
+        return PreparedMean(crowd, self.guarantee, self.method)
 
     def draw(self, source: Source, progress: Progress) -> Answer:
         sums = self.crowd.added_up(MeanAdder(), progress)

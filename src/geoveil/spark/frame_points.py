@@ -60,7 +60,7 @@ class WrittenBefore(Written):
     """A folder that an earlier run with the same key has written, where it is, and its certificate."""
 
     destination: Destination
-    account: Certificate
+    certificate: Certificate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,13 +121,13 @@ class FramePoints(FilePoints):
         An earlier run that ended after its answer was stored may have left them among its attempts.
         """
         sha256 = stored["sha256"]
-        destination, account = self.destination.begun(sha256) or (self.destination, None)
-        account = destination.certified() or account
-        if account is None or account["file"]["sha256"] != sha256 or destination.digest() != sha256:
+        destination, certificate = self.destination.begun(sha256) or (self.destination, None)
+        certificate = destination.certified() or certificate
+        if certificate is None or certificate["file"]["sha256"] != sha256 or destination.digest() != sha256:
             allowed = "the folder that was written with this key before; nothing was charged or drawn now"
             raise InvalidParameter("to", destination.address, allowed, "Give its path, or another key.")
-        unchanged = provenance_of(account, self.area).unchanged
-        return WrittenBefore(sha256, account["beyond_the_map"], unchanged, destination, account)
+        unchanged = provenance_of(certificate, self.area).unchanged
+        return WrittenBefore(sha256, certificate["beyond_the_map"], unchanged, destination, certificate)
 
     def digests(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, str]:
         """Return the digests that the ledger keeps; a later run finds the certificate beside the parts."""
@@ -141,23 +141,23 @@ class FramePoints(FilePoints):
     def shape(self, drawn: Written, source: Source, receipt: Receipt) -> SparkRelease:
         destination = self.destination
         if isinstance(drawn, WrittenBefore):
-            destination, account = drawn.destination, drawn.account
+            destination, certificate = drawn.destination, drawn.certificate
             if destination.certified() is None:
                 # An earlier run ended before it had published what it had paid for.
-                destination.publish(account, again=True)
+                destination.publish(certificate, again=True)
             # What an earlier run left; the folder of this run is removed at its end.
             destination.clear()
-            release = replace(self.made(self.facts(drawn, source, receipt)), signature=account.get("signature"))
+            release = replace(self.made(self.facts(drawn, source, receipt)), signature=certificate.get("signature"))
         else:
-            made, account = self.certified(drawn, source, receipt)
+            made, certificate = self.certified(drawn, source, receipt)
             assert isinstance(made, SparkRelease)
             release = made
-            destination.publish(account)
+            destination.publish(certificate)
         return replace(release, value=self.rows.frame.sparkSession.read.parquet(destination.address))
 
 
 def released(
-    inquiry: FramePoints, charger: Charger, source: Source, key: str | None, progress: Progress
+    prepared: FramePoints, charger: Charger, source: Source, key: str | None, progress: Progress
 ) -> SparkRelease:
     """Charge, draw, write and publish what was checked and counted; workers draw for themselves unless seeded."""
 
@@ -169,11 +169,11 @@ def released(
             # It cannot be read now: the parts are kept rather than lost.
             return True
 
-    with inquiry.destination.staged(is_stored):
+    with prepared.destination.staged(is_stored):
         try:
-            release = answer(inquiry, source, charger, key, progress)
+            release = answer(prepared, source, charger, key, progress)
         finally:
-            wait_for_tasks(inquiry.rows.frame.sparkSession.sparkContext, inquiry.destination.tag)
+            wait_for_tasks(prepared.rows.frame.sparkSession.sparkContext, prepared.destination.tag)
     progress(1.0)
     assert isinstance(release, SparkRelease)
     return release

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from geoveil._types import Order, Progress
 from geoveil.answering import requests
 from geoveil.answering.concerns import concerns_of_rows
-from geoveil.answering.crowd import CrowdInquiry
+from geoveil.answering.crowd import PreparedCrowd
 from geoveil.answering.crowd_requests import two_statements
 from geoveil.answering.person_counts import PersonCounts
 from geoveil.answering.preparation import check_columns, for_release, plane_of_file, rules_of
@@ -33,7 +33,7 @@ from geoveil.release import CrowdRelease, Release
 from geoveil.spark.destination import Destination
 from geoveil.spark.frame_columns import FrameColumns, open_frame
 from geoveil.spark.frame_crowd import FrameCrowd
-from geoveil.spark.frame_mean import MeanInquiry
+from geoveil.spark.frame_mean import PreparedMean
 from geoveil.spark.frame_persons import Asking, FramePersons, question_of
 from geoveil.spark.frame_points import FramePoints, released
 from geoveil.spark.frame_rows import FrameCounted, FrameRows, column
@@ -146,8 +146,8 @@ class SparkRows(Rows):
         )
         return self._released(persons, asked)
 
-    def _released(self, inquiry: FramePoints, asked: Asked) -> Release:
-        return released(inquiry, asked.charger(inquiry.rows.people.names), asked.source, asked.key, asked.progress)
+    def _released(self, prepared: FramePoints, asked: Asked) -> Release:
+        return released(prepared, asked.charger(prepared.rows.people.names), asked.source, asked.key, asked.progress)
 
     def _asking(self, make: MakeQuestion, asked: Asked, rules: RowRules) -> Asking:
         """Return a question about whole persons, as it is sent to workers."""
@@ -179,8 +179,8 @@ class SparkRows(Rows):
             )
             raise InvalidParameter("together", True, "left out on a cluster, for questions other than mean", remedy)
         rows = self._counted(asked, timed=False)
-        inquiry = MeanInquiry(FrameCrowd(rows), asked.guarantee, make.keywords["method"])
-        return asked.answered(inquiry, rows.people.names, rows.plane)
+        prepared = PreparedMean(FrameCrowd(rows), asked.guarantee, make.keywords["method"])
+        return asked.answered(prepared, rows.people.names, rows.plane)
 
     def crowd(self, make: MakeCrowdQuestion, asked: Asked, *, timed: bool, trips: Trips | None = None) -> CrowdRelease:
         if trips is not None and trips.of is not None:
@@ -192,8 +192,8 @@ class SparkRows(Rows):
             unprotected = Message("Leave it out, or leave {protect} out.")
             raise InvalidParameter("short", "skip", "left out where lengths of time are protected", unprotected)
         rows = self._counted(asked, timed=timed)
-        inquiry = CrowdInquiry(FrameCrowd(rows, trips=trips is not None), make(rows.plane), asked.guarantee)
-        return asked.answered(inquiry, rows.people.names, rows.plane)
+        prepared = PreparedCrowd(FrameCrowd(rows, trips=trips is not None), make(rows.plane), asked.guarantee)
+        return asked.answered(prepared, rows.people.names, rows.plane)
 
     def _counted(self, asked: Asked, *, timed: bool) -> FrameRows:
         """Run the first job of a question about a crowd; no column is released."""
