@@ -159,7 +159,8 @@ def attacked(
         home = around(zone, np.array([place]))[0]
         guesses = {"centre": np.zeros(2)}
         if "circle" in wanted:
-            guesses["circle"] = attacks.fit_circle(found, zone.radius + rules.trim)
+            doubt = hiding.law.error(0.5) if how == "each" else 3.0
+            guesses["circle"] = attacks.fit_circle(found, zone.radius + rules.trim, doubt)
         if "lines" in wanted:
             guesses["lines"] = attacks.meet_lines(found)
         if "headings" in wanted and how == "once":

@@ -67,19 +67,20 @@ def zone_ends(zone: Zone, degrees: Floats, pieces: NDArray[np.int64]) -> list[Fl
     return found
 
 
-def fit_circle(ends: Sequence[Floats], radius: float) -> Floats:
+def fit_circle(ends: Sequence[Floats], radius: float, doubt: float = 3.0) -> Floats:
     """Return the middle of the circle of this radius at which tracks end, by least squares that bear outliers.
 
-    A track that enters the circle has its last point up to one step outside of it: half a step on average.
+    A track that enters the circle has its last point up to one step outside of it: half a step on average. `doubt` is
+    how far off in metres a circle is besides: far, if each track has another one.
     """
     from scipy.optimize import least_squares
 
     at = np.array([path[0] for path in ends])
     steps = np.array([np.hypot(*(path[min(1, len(path) - 1)] - path[0])) for path in ends]) / 2
-    doubt = steps + 3.0
+    scale = steps + doubt
 
     def misses(centre: Floats) -> Floats:
-        return np.asarray((np.hypot(*(at - centre).T) - radius - steps) / doubt)
+        return np.asarray((np.hypot(*(at - centre).T) - radius - steps) / scale)
 
     turns, shares = (
         each.ravel() for each in np.meshgrid(np.arange(24) * math.pi / 12, (0.0, 0.4, 0.7, 0.9, 1.0, 1.1))
