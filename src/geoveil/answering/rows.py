@@ -152,6 +152,11 @@ class Rows(ABC):
         """The length in microseconds of the intervals in which a person keeps one row; None if all are kept."""
         return None
 
+    def known(self) -> Intake:
+        """Return the points that are released, in memory, with their persons under their own labels."""
+        remedy = "Collect the rows first: gv.Locations(frame.toPandas(), ...)."
+        raise InvalidParameter("source", "a DataFrame of Spark", "rows in memory or in a file", remedy)
+
     def tracks(self) -> Intake:
         """Return all points in memory with their persons, and with their times if they have any; none is thinned."""
         remedy = "Collect the rows first: gv.Locations(frame.toPandas(), ...)."

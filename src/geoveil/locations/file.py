@@ -126,6 +126,9 @@ class FileRows(Rows):
     def step(self) -> int | None:
         return self._settings.step
 
+    def known(self) -> Intake:
+        return self._memory.known()
+
     def tracks(self) -> Intake:
         return self._memory.tracks()
 

@@ -38,7 +38,7 @@ from geoveil.zones import (
 if TYPE_CHECKING:
     from geoveil.locations.locations import Locations
 
-__all__ = ["ChargedCentres", "hidden_places"]
+__all__ = ["ChargedCentres", "hidden_places", "seconds_of_tracks", "track_numbers"]
 
 
 #: Words in the names of columns that may have been computed from other points than those of their row.
@@ -130,7 +130,7 @@ def hidden_places(
     left = locations._rows.some(data, kept, [name for name in form.names if name in wanted])
     data, degrees = left.tracks(), degrees[kept]
     reasons, form = _columns(data, keep), data.form
-    seconds, tracks = _seconds(data), _track_numbers(data, structure)
+    seconds, tracks = seconds_of_tracks(data), track_numbers(data, structure)
     thinned = _thinned(data, step)
     thinned = thinned[time_order(None if seconds is None else seconds[thinned], tracks[thinned])]
     times = None if seconds is None else seconds[thinned]
@@ -169,14 +169,14 @@ def _thinned(data: Intake, step: int | None) -> NDArray[np.int64]:
     return rows[PointFacts(persons, rows, data.microseconds).kept_of_thinned(step)]
 
 
-def _seconds(data: Intake) -> Floats | None:
+def seconds_of_tracks(data: Intake) -> Floats | None:
     """Return the time of each point in seconds; None without times."""
     if data.times is None and len(data.form.times) != 1:
         return None
     return np.asarray(data.microseconds / 1e6)
 
 
-def _track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
+def track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
     """Return the number of the track of each point: one for each person, or for each track of a file.
 
     Segments are left out: that one ended where points were removed is no reason for a new piece.

@@ -67,8 +67,10 @@ from geoveil.zones import MARGIN, Hiding, Near, PlacesLike, Rules, places_of
 if TYPE_CHECKING:
     import geopandas
 
+    from geoveil.attacks import Attacks
     from geoveil.locations.hiding import ChargedCentres
     from geoveil.locations.session import Session
+    from geoveil.postprocess.motion import Motion
     from geoveil.zones import ZonesRelease
 
 __all__ = ["Locations"]
@@ -1101,6 +1103,58 @@ class Locations(Card):
         """
         hide = LEVELS["low"] if hide is rho is epsilon is None else hide
         return advise(self._rows.public_rows(self._protect, self._progress), promise(hide, rho, epsilon, None))
+
+    @steady()
+    def attack(
+        self,
+        released: Release | ZonesRelease | Sequence[Release] | LocationsLike | PathLike,
+        *,
+        motion: str | Motion | None = None,
+        places: PlacesLike | None = None,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+    ) -> Attacks:
+        """Attack what any tool made of these locations, and say how near an attacker comes. For their owner alone.
+
+        Nothing is released or charged. The outcome holds errors from true places: do not share it.
+
+        Parameters
+        ----------
+        released : Release, path, table, frame or array
+            What was released: of geoveil, or of any other tool. Points are compared row by row, or by person and time
+            where numbers of rows differ. Tracks that `hide_places` or another tool has cut; or a list of answers of
+            `distance`, or of `nearest` with `together`, about several public places.
+        motion : {"person", "walking", "cycling", "car", "taxi"} or Motion, optional
+            How people move, for the attacker who smooths tracks; by default "person".
+        places : as for `hide_places`, optional
+            The hidden places, for tracks that were cut around them.
+        hide, rho, epsilon : optional
+            What another tool claims to guarantee for all points of a person; the guarantee of a `Release` is known.
+
+        Returns
+        -------
+        Attacks
+            For each attack how far off the attacker is, for whom it is worst, and what the guarantee allows: as a
+            table, `save("attacks.html")`, `save("attacks.png")`, `data()` and `to_frame()`. `beaten` names attacks
+            that the guarantee does not allow.
+
+        Examples
+        --------
+        >>> hours = pd.date_range("2026-05-04", periods=48, freq="h")
+        >>> walk = pd.DataFrame({"time": hours, "lat": 37.77, "lon": -122.42})
+        >>> truth = gv.Locations(walk, area=bay)
+        >>> found = truth.attack(truth.points(hide=200))
+        >>> [attack.name for attack in found]
+        ['released point', 'averaging', 'smoothing', 'home', 'work']
+        >>> found.beaten
+        ()
+        """
+        from geoveil.locations.attacking import attacked
+
+        hidden = [] if places is None else places_of(places)
+        claimed = None if hide is rho is epsilon is None else promise(hide, rho, epsilon, None)
+        return attacked(self, released, motion, hidden, claimed)
 
     # How a question is asked: the budget becomes a guarantee, and the rows answer.
 

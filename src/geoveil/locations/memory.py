@@ -195,6 +195,9 @@ class MemoryRows(Rows):
         reading = Reading(lat, lon, None if table and not form.pairs else form.crs)
         return MemoryRows(form.kept(points, columns), reading, settings)
 
+    def known(self) -> Intake:
+        return take_in(self.form, replace(self._settings, pseudonyms=False), timed=self._settings.times is not None)
+
     def tracks(self) -> Intake:
         settings, times = self._settings, self.form.times
         if settings.by == ROW:

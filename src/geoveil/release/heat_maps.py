@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyproj
 
-__all__ = ["HeatMap", "deconvolved", "remapped"]
+__all__ = ["HeatMap", "deconvolved", "noise_of", "remapped"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,7 +207,7 @@ def _noisy(release: Release, person: Labels, remedy: str) -> NoisyPoints:
     if release.processing.steps:
         raise InvalidData("release", repr(release), "as it was released", remedy)
     # Persons with the same number of points share an answer.
-    noises = {id(a): _noise(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}
+    noises = {id(a): noise_of(a.mechanisms[0], a.query.n) for a in {id(a): a for a in release.answers}.values()}
     kind = noises[id(release.answers[0])][0]
     if release.point_scales is not None:
         if person is not None:
@@ -220,7 +220,8 @@ def _noisy(release: Release, person: Labels, remedy: str) -> NoisyPoints:
     return NoisyPoints(release.coords, kind, scale)
 
 
-def _noise(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
+def noise_of(mechanism: Mechanism, n: int) -> tuple[Noise, float]:
+    """Return the distribution and the scale of noise that is independent for each point; refuse any other."""
     if isinstance(mechanism, Gaussian):
         return "gaussian", mechanism.scale
     # The K-norm of one point is its length.

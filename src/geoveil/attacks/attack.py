@@ -1,0 +1,244 @@
+"""The outcome of attacks: how far off the attacker is, for whom it is worst, and what the guarantee allows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geoveil.attacks.bounds import false_alarm, most_within
+from geoveil.noise.reals import Floats
+from geoveil.text.cards import Card, as_html
+from geoveil.text.cards import Rows as CardRows
+from geoveil.text.words import counted, metres
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geoveil._types import Path as PathLike
+
+__all__ = ["FOR_YOU_ONLY", "Attack", "Attacks"]
+
+#: What every picture and table of attacks says.
+FOR_YOU_ONLY = "For you only: errors are measured from true places. Do not share it."
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack on a release, measured by its owner.
+
+    Parameters
+    ----------
+    name, does : str
+        Its name, and what the attacker does, in words.
+    off : array
+        The error for each person in metres; of linking, whether the person was found.
+    labels : sequence of str
+        The persons, or the places that were attacked.
+    bound : float, optional
+        The least root mean square error that the guarantee allows; of linking, the largest share of persons. None
+        where no theorem bounds the attack.
+    linking : bool
+        Whether it links tracks to persons.
+    """
+
+    name: str
+    does: str
+    off: Floats = field(repr=False)
+    labels: Sequence[str] = field(repr=False)
+    bound: float | None = None
+    linking: bool = False
+
+    @property
+    def typical(self) -> float:
+        """The median error over persons in metres; of linking, the share of persons who were found."""
+        return float(np.mean(self.off)) if self.linking else float(np.median(self.off))
+
+    @property
+    def root_mean_square(self) -> float:
+        """The root mean square error over persons, which the bound is about."""
+        return float(np.sqrt(np.mean(np.square(self.off))))
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        """The person to whom the attacker comes nearest, and the error; of linking, the first who was found."""
+        at = int(np.argmax(self.off) if self.linking else np.argmin(self.off))
+        return str(self.labels[at]), float(self.off[at])
+
+    @property
+    def beats(self) -> bool:
+        """Whether it does better than the guarantee allows, by more than luck (with probability 10⁻⁶) explains."""
+        if self.bound is None:
+            return False
+        if self.linking:
+            trials = len(self.off)
+            return self.typical > self.bound + math.sqrt(math.log(1e6) / (2 * trials))
+        return self.root_mean_square**2 < false_alarm(self.off) * self.bound**2
+
+    def described(self) -> dict[str, object]:
+        """Return the numbers for programs."""
+        whom, least = self.worst
+        shown = {"share_linked": self.typical} if self.linking else {"median_m": self.typical}
+        squared = {} if self.linking else {"root_mean_square_m": self.root_mean_square}
+        return {
+            "attack": self.name,
+            "does": self.does,
+            "tried_on": len(self.off),
+            **shown,
+            **squared,
+            "worst": {"whom": whom, "linked" if self.linking else "m": least},
+            "bound": self.bound,
+            "beats_bound": self.beats,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Attacks(Card):
+    """Attacks on one release. It holds errors from true places: it is for the owner of the data alone.
+
+    Parameters
+    ----------
+    attacks : tuple of Attack
+        The attacks, the strongest last.
+    about : str
+        What was attacked, in words.
+    rho : float, optional
+        The budget for moving all points of a person together, from which the bounds follow.
+    exact_bound : bool
+        Whether the noise is Gaussian, for which the bound on chances is attained.
+
+    Examples
+    --------
+    >>> walk = pd.DataFrame({"lat": 37.77, "lon": -122.42, "time": pd.date_range("2026-05-04", periods=50, freq="h")})
+    >>> truth = gv.Locations(walk, area=bay)
+    >>> found = truth.attack(truth.points(rho=1e-4))
+    >>> found["averaging"].bound, found["averaging"].off[0] < found["released point"].off[0]
+    (100.0, True)
+    """
+
+    attacks: tuple[Attack, ...]
+    about: str
+    rho: float | None = None
+    exact_bound: bool = False
+
+    def __getitem__(self, name: str) -> Attack:
+        return next(attack for attack in self.attacks if attack.name == name)
+
+    def __iter__(self) -> Iterator[Attack]:
+        return iter(self.attacks)
+
+    @property
+    def beaten(self) -> tuple[str, ...]:
+        """The names of the attacks that beat what the guarantee allows: then it does not hold."""
+        return tuple(attack.name for attack in self.attacks if attack.beats)
+
+    def verdict(self) -> str:
+        """Return in one sentence how near the best attack comes."""
+        measured = [attack for attack in self.attacks if not attack.linking]
+        told = []
+        if measured:
+            best = min(measured, key=lambda attack: attack.typical)
+            whom, least = best.worst
+            told.append(f"The best attack ({best.name}) is {metres(best.typical)} off for a typical person and ")
+            told.append(f"{metres(least)} for {whom}. ")
+        if self.beaten:
+            return f"{''.join(told)}More than the guarantee allows: {', '.join(self.beaten)}. It does not hold."
+        if any(attack.bound is not None for attack in self.attacks):
+            return f"{''.join(told)}No attack beats what the guarantee allows."
+        return f"{''.join(told)}No guarantee was stated, so nothing bounds an attack."
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and the rows of the table."""
+        rows = []
+        for attack in self.attacks:
+            (whom, least), bound = attack.worst, attack.bound
+            if attack.linking:
+                limit = "none" if bound is None else f"at most {bound:.0%}"
+                rows.append([attack.name, f"{attack.typical:.0%} found", "", whom if least else "nobody", limit])
+                continue
+            limit = "none" if bound is None else f"at least {metres(bound)}"
+            squared = metres(attack.root_mean_square)
+            rows.append([attack.name, metres(attack.typical), squared, f"{whom}: {metres(least)}", limit])
+        return ["attack", "median off", "root mean square", "worst for", "the guarantee allows (r.m.s.)"], rows
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each person and attack, with the error in metres or whether the person was found."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame(
+                {"attack": each.name, "whom": [*map(str, each.labels)], "linked" if each.linking else "off": each.off}
+            )
+            for each in self.attacks
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def data(self) -> dict[str, object]:
+        """Return the outcome for programs."""
+        return {
+            "for_you_only": {
+                "about": self.about,
+                "verdict": self.verdict(),
+                "rho_of_all_points": self.rho,
+                "attacks": [attack.described() for attack in self.attacks],
+            }
+        }
+
+    def chances(self, distances: Floats) -> Floats | None:
+        """Return the largest share of persons to whom an attacker may come within each distance; None unbounded."""
+        if self.rho is None:
+            return None
+        return np.array([most_within(self.rho, float(each), gaussian=self.exact_bound) for each in distances])
+
+    def save(self, path: PathLike, *, overwrite: bool = False) -> Path:
+        """Write the table and the picture as a page (.html), the picture (.png, .svg, .pdf) or the numbers (.json).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. It is for the owner of the data alone, and says so.
+        overwrite : bool
+            Whether an existing file is replaced.
+        """
+        from geoveil.attacks.picture import draw, page
+        from geoveil.errors import InvalidParameter
+        from geoveil.geo.formats.atomic import check_target
+
+        path = Path(path)
+        if path.suffix not in (".html", ".png", ".svg", ".pdf", ".json"):
+            allowed = "a file that ends in .html, .png, .svg, .pdf or .json"
+            raise InvalidParameter("path", str(path), allowed, "Choose one.")
+        check_target(path, overwrite=overwrite)
+        if path.suffix == ".json":
+            path.write_text(json.dumps(self.data(), indent=2), encoding="utf-8")
+        elif path.suffix == ".html":
+            path.write_text(page(self), encoding="utf-8")
+        else:
+            draw(self, path)
+        return path
+
+    def _card(self) -> tuple[str, CardRows]:
+        headings, rows = self.table()
+        told = [
+            (
+                row[0],
+                "; ".join(f"{heading}: {cell}" for heading, cell in zip(headings[1:], row[1:], strict=True) if cell),
+            )
+            for row in rows
+        ]
+        return f"Attacks on {self.about}", [*told, ("verdict", self.verdict()), ("warning", FOR_YOU_ONLY)]
+
+    def _repr_html_(self) -> str:
+        from geoveil.attacks.picture import curves
+
+        return as_html(*self._card(), figure=curves(self))
+
+
+def about(persons: int, points: int) -> str:
+    """Return how many points of how many persons were attacked."""
+    return f"{counted(points, 'point')} of {counted(persons, 'person')}"

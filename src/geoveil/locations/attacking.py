@@ -1,0 +1,311 @@
+"""Attack a release of known locations: pair what is released with the truth, and run the attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoveil._types import Labels
+from geoveil.answering.intake import Intake
+from geoveil.attacks import Attacks, NearbyAnswer, Seen, attack_cut_tracks, attack_points, attack_zones, find_nearby
+from geoveil.errors import GeoveilError, InvalidData, InvalidParameter, Message
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
+from geoveil.geo.entering import coordinate_columns, form_of
+from geoveil.geo.forms import Floats, Form, Index
+from geoveil.geo.planes import Plane
+from geoveil.geo.point_times import point_times
+from geoveil.geo.table_kinds import table_of
+from geoveil.live.habits import PERSON, Habits
+from geoveil.mechanisms import Gaussian
+from geoveil.postprocess import motion as motions
+from geoveil.postprocess.motion import Motion
+from geoveil.privacy import Guarantee
+from geoveil.queries import Distance, Nearest
+from geoveil.release import Release
+from geoveil.release.heat_maps import noise_of
+from geoveil.zones import HiddenPlace, ZonesRelease
+
+if TYPE_CHECKING:
+    from geoveil.locations.locations import Locations
+
+__all__ = ["attacked"]
+
+#: Microseconds after which times are taken for dates: those of 1990. Durations are shorter.
+_DATES = 631_152_000_000_000
+_MOTIONS: dict[str, Motion | Habits] = {
+    "car": motions.CAR,
+    "cycling": motions.CYCLING,
+    "person": PERSON,
+    "taxi": motions.TAXI,
+    "walking": motions.WALKING,
+}
+
+
+def attacked(
+    locations: Locations,
+    released: Any,
+    motion: str | Motion | None,
+    places: Sequence[HiddenPlace],
+    claimed: Guarantee | None,
+) -> Attacks:
+    """Attack what was released of locations; see `Locations.attack`."""
+    data = locations._rows.known()
+    if data.dimension != 2:
+        raise InvalidData("source", f"{data.dimension} coordinates", "places in the plane", "Give two coordinates.")
+    if _are_answers(released):
+        return _nearby(data, released)
+    if isinstance(released, ZonesRelease) or places:
+        return _cut(locations, released, places)
+    shown = _released(released, data)
+    motion = "person" if motion is None else motion
+    prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
+    if not isinstance(prior, Motion | Habits):
+        allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
+        raise InvalidParameter("motion", motion, allowed, 'Leave it out: it is "person".')
+    return attack_points(_paired(data, shown, claimed), prior, locations._progress)
+
+
+# What was released --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What any tool released: its points in metres of the truth's plane, and what it tells about them."""
+
+    coords: Floats
+    form: Form
+    release: Release | None = None
+
+
+def _released(released: Any, data: Intake) -> _Shown:
+    """Return the released points in metres of the plane of the truth."""
+    plane = data.form.plane
+    if isinstance(released, str | Path):
+        released = _read(Path(released))
+    if isinstance(released, Release):
+        release = released.in_memory()
+        if release.query != "points" or release.coords is None or release.coords.shape[1] != 2:
+            remedy = Message("Give what {locations.points} returned, or answers about several places as a list.")
+            raise InvalidData("released", repr(release), "of points in the plane", remedy)
+        if release.answers[0].query.sets is not None:
+            why = "Their order is hidden, so no point is known to be one of the true ones."
+            raise InvalidData("released", repr(release), "of points in the order of the data", why)
+        return _Shown(_into(plane, release.plane, release.placed_coords), release.form, release)
+    frame, pairs = released if isinstance(released, tuple) else (released, ())
+    table = None if hasattr(frame, "active_geometry_name") else table_of(frame)
+    own = getattr(frame, "crs", None)
+    if table is not None and not pairs:
+        pairs, degrees = coordinate_columns(table)
+        own = system_of("crs", GEOGRAPHIC) if degrees else None
+    elif own is None and plane is not None:
+        own = plane.crs
+    there = None if plane is None or own is None else Plane(own, plane.area)
+    form = form_of(frame, there, pairs)
+    coords = form.coords.values
+    if there is not None and not hasattr(frame, "geometry") and not pairs:
+        coords = there.into(coords)
+    return _Shown(coords, form)
+
+
+def _read(path: Path) -> Any:
+    """Return the release in a file, or the rows of a file that another tool wrote."""
+    from geoveil.answering.loading import load, rows_of
+    from geoveil.geo.formats import open_locations
+    from geoveil.geo.formats.atomic import certificate_path
+
+    if certificate_path(path).exists():
+        return load(path)
+    frame, pairs = rows_of(open_locations(path), missing="drop")
+    return (frame, pairs) if pairs else frame
+
+
+def _into(plane: Plane | None, own: Plane | None, coords: Floats) -> Floats:
+    """Return released metres of one plane as metres of another."""
+    if plane is None or own is None:
+        if plane is not own:
+            remedy = "Give the area of the truth to both, or metres to both."
+            raise InvalidData("released", "places on the Earth and metres", "both of one kind", remedy)
+        return coords
+    return (
+        coords if own.area == plane.area else Plane(system_of("crs", GEOGRAPHIC), plane.area).into(own.degrees(coords))
+    )
+
+
+# Pairs --------------------------------------------------------------------------------------------------------------
+
+
+def _paired(data: Intake, shown: _Shown, claimed: Guarantee | None) -> Seen:
+    """Return released points beside true ones: row by row, or by persons and times."""
+    people, truth = data.persons, data.form.coords.values
+    codes = np.zeros(len(truth), dtype=np.int64) if people is None else people.codes
+    labels: list[Any] = ["everybody"] if people is None else [*people.labels]
+    seconds, clock = _times(data)
+    mine, theirs = _pairs(data, shown, codes, labels, seconds)
+    release, middle = shown.release, 0.0
+    if data.form.plane is not None:
+        middle = float(data.form.plane.degrees(np.median(truth, axis=0)[None])[0, 0])
+    seen = Seen(
+        truth[mine],
+        shown.coords[theirs],
+        codes[mine],
+        labels,
+        seconds=None if seconds is None else seconds[mine],
+        clock=clock,
+        degrees_east=middle,
+        rho=None if claimed is None else _rho(claimed),
+    )
+    if release is None:
+        return seen
+    return replace(seen, **_known(release, theirs, data.by))
+
+
+def _known(release: Release, rows: Index, by: Labels) -> dict[str, Any]:
+    """Return the public facts of a release of points."""
+    first = release.answers[0].mechanisms[0]
+    given = by if release.person is not None and release.person.name not in release.form.names else None
+    try:
+        cost: Guarantee | None = release.cost(person=given)
+    except GeoveilError:
+        # What a person's points cost together is not known for this noise.
+        cost = None
+    found: dict[str, Any] = {
+        "rho": None if cost is None else _rho(cost),
+        "exact_bound": isinstance(first, Gaussian),
+        "processed": bool(release.processing.steps),
+    }
+    if release.processing.steps:
+        return found
+    try:
+        scales = np.array([noise_of(answer.mechanisms[0], answer.query.n) for answer in release.answers], dtype=object)
+    except InvalidData:
+        # The noises of points depend on each other: they are attacked as if they did not.
+        return {**found, "noise": "laplace"}
+    noise, whose = scales[0, 0], release._person_index(given)
+    each = scales[:, 1].astype(float)[whose] if release.point_scales is None else release.point_scales
+    if cost is None:
+        # The noises of points are independent, so that their divergences add up: of Laplace noise in the plane ε²/4.
+        divergence = each**-2.0 / (2 if noise == "gaussian" else 4)
+        found["rho"] = float(np.bincount(whose, divergence).max())
+    return {**found, "noise": noise, "scale": each[rows]}
+
+
+def _rho(guarantee: Guarantee) -> float:
+    """Return the ρ of concentrated geo-privacy that a guarantee implies."""
+    budget = float(guarantee.budget)
+    return budget if guarantee.power == 2 else budget**2 / 2
+
+
+def _times(data: Intake) -> tuple[Floats | None, bool]:
+    """Return the time of each point in seconds, and whether these are dates; None without times."""
+    if data.times is None and len(data.form.times) != max(len(data.form.pairs), 1):
+        return None, False
+    moments = data.microseconds
+    return moments / 1e6, bool(len(moments)) and int(moments.min()) > _DATES
+
+
+def _pairs(
+    data: Intake, shown: _Shown, codes: Index, labels: Sequence[Hashable], seconds: Floats | None
+) -> tuple[Index, Index]:
+    """Return the rows of the truth and of the release that belong together."""
+    import pandas as pd
+
+    count, form = len(codes), shown.form
+    named = isinstance(data.by, str) and data.by in form.names
+    times = None
+    if seconds is not None and len(form.times) == 1:
+        times = point_times(form, None).microseconds / 1e6
+    same_times = times is None or (len(times) == count and np.array_equal(times, seconds))  # type: ignore[arg-type]
+    if len(shown.coords) == count and (same_times or shown.release is not None):
+        return np.arange(count), np.arange(count)
+    if times is None or seconds is None or (data.by is not None and not named):
+        allowed = f"{count} points, one for each true one, or a column of times"
+        remedy = Message("Give {times} and {person} of the truth as columns that the released file has as well.")
+        raise InvalidData("released", f"{len(shown.coords)} points", allowed, remedy)
+    mine = pd.DataFrame({"who": np.asarray(labels, dtype=object)[codes].astype(str), "when": seconds})
+    whose = np.asarray(form.people(data.by)).astype(str) if named else np.full(len(times), str(labels[0]))
+    theirs = pd.DataFrame({"who": whose, "when": times})
+    for rows in (mine, theirs):
+        # Several points of one person and time are paired in their order.
+        rows["turn"] = rows.groupby(["who", "when"]).cumcount()
+        rows["row"] = np.arange(len(rows))
+    both = mine.merge(theirs, on=["who", "when", "turn"])
+    if not len(both):
+        made = "Attack the file that was made of these locations."
+        raise InvalidData("released", "no point of these persons at these times", "points of the truth", made)
+    return both["row_x"].to_numpy(), both["row_y"].to_numpy()
+
+
+# Tracks that were cut, and answers ----------------------------------------------------------------------------------
+
+
+def _cut(locations: Locations, released: Any, places: Sequence[HiddenPlace]) -> Attacks:
+    """Attack tracks that were cut around places."""
+    from geoveil.locations.hiding import seconds_of_tracks, track_numbers
+
+    if not places:
+        remedy = 'Give them as for hide_places: places="47.37,8.54".'
+        raise InvalidParameter("places", None, "the places that the tracks hide", remedy)
+    rows = locations._rows
+    data = rows.tracks()
+    plane = data.form.plane
+    if plane is None:
+        remedy = "Give crs= and area=."
+        raise InvalidParameter("source", "metres", "places on the Earth, for hidden places", remedy)
+    if isinstance(released, ZonesRelease):
+        degrees = plane.longitudes_latitudes(data.form.own_coords())
+        tracks = track_numbers(data, rows.structure)
+        return attack_zones(released.zones, released.rules, places, degrees, seconds_of_tracks(data), tracks)
+    shown = _released(released, data)
+    times = point_times(shown.form, None).microseconds / 1e6 if len(shown.form.times) == 1 else None
+    person = data.by if isinstance(data.by, str) else None
+    names = [name for name in ("track", "segment", "activity", person) if name in shown.form.names]
+    columns = [np.asarray(shown.form.column(name)).astype(str) for name in names]
+    numbers: Index = np.zeros(len(shown.coords), dtype=np.int64)
+    if columns:
+        numbers = np.unique(np.array(columns).T, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
+    return attack_cut_tracks(places, plane.degrees(shown.coords), times, numbers)
+
+
+def _are_answers(released: Any) -> bool:
+    several = isinstance(released, list | tuple) and len(released) > 0
+    return several and all(isinstance(each, Release) and each.query != "points" for each in released)
+
+
+def _nearby(data: Intake, answers: Sequence[Release]) -> Attacks:
+    """Intersect answers about the distances of persons from public places, or about who is nearest to them."""
+    people, truth = data.persons, data.form.coords.values
+    labels: list[Any] = ["everybody"] if people is None else [*people.labels]
+    codes = np.zeros(len(truth), dtype=np.int64) if people is None else people.codes
+    asked, spent = [], 0.0
+    for release in answers:
+        query = release.answers[0].query
+        spent += _rho(release.guarantee)
+        scale = float(release.answers[0].mechanisms[0].scale)
+        if isinstance(query, Distance):
+            found = np.full(len(labels), np.nan)
+            values = [release.value] if release.person is None else np.asarray(release.value).ravel()
+            known = labels if release.person is None else [*release.person]
+            for label, value in zip(known, values, strict=True):
+                found[labels.index(label)] = float(value)
+            asked.append(NearbyAnswer(_place(query, release), distance=found, scale=scale))
+        elif isinstance(query, Nearest) and release.person is None:
+            named = np.zeros(len(labels), dtype=bool)
+            named[codes[np.asarray(release.positions).ravel()]] = True
+            asked.append(NearbyAnswer(_place(query, release), named=named, scale=scale))
+        else:
+            remedy = Message("Use {locations.distance}, or {locations.nearest} with {together:True}.")
+            raise InvalidData("released", repr(release), "answers about distances or who is nearest", remedy)
+    middles = np.array([np.median(truth[codes == code], axis=0) for code in range(len(labels))])
+    return find_nearby(asked, middles, labels, spent)
+
+
+def _place(query: Distance | Nearest, release: Release) -> Floats:
+    """Return the public place that was asked about."""
+    points = query.public_points
+    if len(points) != 1:
+        raise InvalidData("released", repr(release), "about places that are points", "Ask about points.")
+    return np.asarray(points[0], dtype=float)
