@@ -166,7 +166,7 @@ def blur(frame: pd.DataFrame, rng: np.random.Generator) -> Floats:
 def small_offset(frame: pd.DataFrame, rng: np.random.Generator) -> Floats:
     """One offset for each person, of a tenth of what is claimed."""
     each: Floats = rng.normal(scale=10, size=(frame.user.nunique(), 2))
-    return each[pd.factorize(frame.user)[0]]
+    return np.asarray(each[pd.factorize(frame.user)[0]])
 
 
 def nothing(frame: pd.DataFrame, rng: np.random.Generator) -> Floats:
