@@ -93,6 +93,8 @@ def test_refusals_stop_a_target(tmp_path: Path) -> None:
         assert "stopped after 10 refusals: refused 404" in page
         assert len(target.requests) == 10
         metrics = service.ask("GET", "/metrics", "owner").text
+        assert 'geoveil_waiting_places{target="recorder"} 2' in metrics
+        assert 'geoveil_budget_left{person="ann"} 0.9' in metrics
         assert 'geoveil_stopped_targets{target="recorder"} 1' in metrics
         assert 'geoveil_deliveries_total{outcome="refused 404",target="recorder"} 10' in metrics
         form = {"do": "try again", "of": "recorder"}

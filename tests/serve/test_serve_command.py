@@ -33,7 +33,8 @@ def free_port() -> int:
 
 @pytest.mark.slow
 @POSIX
-def test_command_serves_until_it_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM"])
+def test_command_serves_until_it_is_ended(ending: str, tmp_path: Path) -> None:
     """From the example to a running service: tokens are printed once, and the end is a sentence and no traceback."""
     example = run("serve", "--example", folder=tmp_path)
     assert example.returncode == 0
@@ -55,7 +56,7 @@ def test_command_serves_until_it_is_ended(tmp_path: Path) -> None:
     ping = {"time": time.time(), "lat": 37.77, "lon": -122.42}
     reply = httpx.post(f"{url}/v1/ping", json=ping, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
     assert reply.json()["new"]
-    serving.send_signal(signal.SIGINT)
+    serving.send_signal(signal.Signals[ending])
     out, err = serving.communicate(timeout=60)
     said = " ".join(out.split())
     assert f"The service is at {url}" in said
@@ -63,6 +64,7 @@ def test_command_serves_until_it_is_ended(tmp_path: Path) -> None:
     assert "ann/phone" not in said
     assert "The service has ended" in said
     assert "Traceback" not in err
+    assert serving.returncode == 0
     assert token not in out + err
 
 

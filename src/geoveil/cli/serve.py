@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def serve(file: Path | None, example: bool, holder: str | None) -> None:
 
     # What was published stays published.
     terminal.state().released = "What was published"
+    # A service is ended by its supervisor as by Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         serve(file, ready=ready)
     except KeyboardInterrupt:

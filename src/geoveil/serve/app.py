@@ -17,7 +17,7 @@ from starlette.routing import Route
 from geoveil.report import palette
 from geoveil.report.page import static
 from geoveil.serve.answers import problem
-from geoveil.serve.clock import run_clock
+from geoveil.serve.clock import keep_fresh, run_clock
 from geoveil.serve.devices import DeviceRoutes
 from geoveil.serve.openapi import openapi
 from geoveil.serve.outbox import Outbox
@@ -68,7 +68,7 @@ def application(service: Service) -> ASGIApp:
         service.outbox, service.broker = outbox, broker
         service.desk.published = lambda: _calm(loop, outbox.wake)
         service.start()
-        works: list[Coroutine[Any, Any, None]] = [run_clock(service), outbox.run()]
+        works: list[Coroutine[Any, Any, None]] = [run_clock(service), keep_fresh(service), outbox.run()]
         tasks = [asyncio.create_task(work) for work in works + ([broker.run()] if broker is not None else [])]
         for task in tasks:
             task.add_done_callback(_ended)

@@ -10,10 +10,12 @@ import time
 from geoveil.serve.desk import Unavailable
 from geoveil.serve.service import Service
 
-__all__ = ["next_tick", "publish_all", "run_clock"]
+__all__ = ["keep_fresh", "next_tick", "publish_all", "run_clock"]
 
 #: Seconds between two removals of places that are too old.
 _PRUNING = 3600.0
+#: Seconds after which tokens that another process has made are known.
+_FRESH = 10.0
 _LOG = logging.getLogger("geoveil.serve")
 
 
@@ -43,6 +45,15 @@ async def run_clock(service: Service) -> None:
         tick = next_tick(now, period)
         await asyncio.sleep((tick - now) / 10**6)
         await publish_all(service, tick)
+
+
+async def keep_fresh(service: Service) -> None:
+    """Learn of new tokens now and then, until it is cancelled."""
+    while True:
+        await asyncio.sleep(_FRESH)
+        # A store that is busy now is read the next time.
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(service.refresh)
 
 
 async def publish_all(service: Service, tick: int) -> None:

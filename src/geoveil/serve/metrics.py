@@ -13,6 +13,7 @@ _HELP = {
     "geoveil_pings_total": ("counter", "Pings, by format and outcome."),
     "geoveil_deliveries_total": ("counter", "Requests to targets, by target and outcome."),
     "geoveil_waiting_places": ("gauge", "Published places that a target has not received."),
+    "geoveil_budget_left": ("gauge", "Share of the budget that is left in the present stretch, by person."),
     "geoveil_stopped_targets": ("gauge", "1 if a target was stopped after repeated refusals."),
     "geoveil_turns_total": ("counter", "Commits of the desk, by outcome."),
     "geoveil_answer_seconds": ("summary", "Time to answer a device."),

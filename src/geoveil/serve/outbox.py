@@ -110,7 +110,6 @@ class Outbox:
 
     async def deliver(self, state: DeliveryState) -> bool:
         """Send what waits for a target; return whether nothing is left to be repeated."""
-        waiting = 0
         for person in state.target.persons:
             while True:
                 places = await asyncio.to_thread(self._service.tables.since, person, state.sent[person], BATCH)
@@ -120,12 +119,8 @@ class Outbox:
                     places = [latest]
                 if not places:
                     break
-                named = chosen(state.target, places)
-                if not await self._sent(state, person, named):
-                    self._service.metrics.set("geoveil_waiting_places", len(places), target=state.target.name)
+                if not await self._sent(state, person, chosen(state.target, places)):
                     return state.stopped
-                waiting = len(places) - len(named)
-        self._service.metrics.set("geoveil_waiting_places", waiting, target=state.target.name)
         return True
 
     async def _sent(self, state: DeliveryState, person: str, places: Sequence[PublishedPlace]) -> bool:

@@ -7,6 +7,7 @@ import time as clock
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -80,7 +81,7 @@ class OwnerRoutes:
 
     async def _live(self, request: Request) -> Response:
         if request.method == "GET":
-            return owner_page(self._service)
+            return await run_in_threadpool(owner_page, self._service)
         form = {
             name: texts[-1] for name, texts in parse_qs((await body_of(request)).decode("utf-8", "replace")).items()
         }
@@ -91,8 +92,8 @@ class OwnerRoutes:
                 try:
                     _, token = await self._make(given)
                 except InvalidInput as refusal:
-                    return owner_page(self._service, notice=str(refusal))
-                return owner_page(self._service, made=f"{_origin(request)}/r/{token}")
+                    return await run_in_threadpool(owner_page, self._service, notice=str(refusal))
+                return await run_in_threadpool(owner_page, self._service, made=f"{_origin(request)}/r/{token}")
             case "pause" | "resume" if named in self._service.persons:
                 await self._service.desk.pause(named, do == "pause")
             case "pause link" | "resume link" if named in self._service.links:
@@ -135,8 +136,7 @@ class OwnerRoutes:
         return JSONResponse({"person": person, "paused": paused})
 
     async def _metrics(self, request: Request) -> Response:
-        turns = {"geoveil_turns_total": self._service.desk.turns.items()}
-        text = self._service.metrics.text(turns)
+        text = self._service.measured()
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _make(self, given: Mapping[str, object]) -> tuple[ReaderLink, str]:
@@ -144,7 +144,7 @@ class OwnerRoutes:
         giving = Tables.giving(link.holder, digest_of(token))
         await self._service.desk.run(lambda turn: turn.write(*link.writing(), *giving))
         self._service.links[link.id] = link
-        self._service.refresh()
+        await run_in_threadpool(self._service.refresh)
         return link, token
 
     async def _keep(self, link: ReaderLink) -> None:
@@ -154,7 +154,7 @@ class OwnerRoutes:
     async def _end(self, link: ReaderLink) -> None:
         await self._service.desk.run(lambda turn: turn.write(*link.deleting()))
         del self._service.links[link.id]
-        self._service.refresh()
+        await run_in_threadpool(self._service.refresh)
 
 
 def _is_own(request: Request) -> bool:

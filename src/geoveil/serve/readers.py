@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -14,6 +15,7 @@ from geoveil.serve.devices import token_of
 from geoveil.serve.links import LINK, ReaderLink
 from geoveil.serve.pages import reader_page
 from geoveil.serve.published import PublishedPlace
+from geoveil.serve.rates import RateLimit
 from geoveil.serve.readings import microseconds
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ __all__ = ["ReaderRoutes", "shown_places"]
 
 #: The most places of one answer.
 _MOST = 5000
+#: The pages of a link that may be opened: so many a second, after a burst.
+_VIEWS = 2.0, 20
 _STATES = {
     "expired": "This link has expired.",
     "paused": "Sharing is paused.",
@@ -41,6 +45,8 @@ class ReaderRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        #: Maps take a while to draw.
+        self._views = RateLimit(*_VIEWS)
 
     def routes(self) -> list[Route]:
         """Return the addresses."""
@@ -74,20 +80,27 @@ class ReaderRoutes:
         if state != "open":
             return problem(403, _STATES[state])
         if not track:
-            found = shown_places(self._service, link, person, now, limit=1)
+            found = await run_in_threadpool(shown_places, self._service, link, person, now, limit=1)
             return _features(person, found) if found else problem(404, "No place is shown.")
         since, until = (request.query_params.get(name) for name in ("from", "to"))
         low = 0 if since is None else microseconds(since)
         high = now if until is None else microseconds(until)
         if low is None or high is None:
             return problem(400, "from and to must be times with a time zone, such as 2026-05-04T08:30:00Z.")
-        return _features(person, shown_places(self._service, link, person, now, low, high))
+        found = await run_in_threadpool(shown_places, self._service, link, person, now, low, high)
+        return _features(person, found)
 
     async def _page(self, request: Request) -> Response:
         address = request.client.host if request.client else ""
         link, now = self._link(request.path_params["token"]), int(clock.time() * 10**6)
         if link is None:
             return problem(404 if self._service.guesses.allows(address) else 503)
+        if not self._views.allows(link.id):
+            return problem(503, headers={"retry-after": "1"})
+        return await run_in_threadpool(self._seen, link, now)
+
+    def _seen(self, link: ReaderLink, now: int) -> Response:
+        """Return the page of a link."""
         state = link.state(now)
         shown = {
             person: shown_places(self._service, link, person, now) if state == "open" else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time as clock
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -35,8 +34,6 @@ _TIMEOUT = 1.5
 #: tokens are wrong.
 _DEVICE = 50.0, 200
 _GUESSES = 5.0, 5
-#: Seconds after which tokens that were made by another process are known.
-_FRESH = 10.0
 _LOG = logging.getLogger("geoveil.serve")
 
 
@@ -67,7 +64,7 @@ class Service:
         self.desk = Desk(config, self.ledger, self.tables.latest(), self.tables.paused())
         self.desk.open()
         self.links = self.tables.links()
-        self._tokens, self._read = TokenBook(self.tables.tokens()), clock.monotonic()
+        self._tokens = TokenBook(self.tables.tokens())
         self.outbox: Outbox | None = None
         self.broker: Broker | None = None
         self._watched: Path | None = None
@@ -87,16 +84,11 @@ class Service:
 
     def holder(self, token: str) -> str | None:
         """Return who holds a token."""
-        now = clock.monotonic()
-        found = self._tokens.holder(token)
-        if now - self._read > (_FRESH if found else 1.0):
-            self.refresh()
-            found = self._tokens.holder(token)
-        return found
+        return self._tokens.holder(token)
 
     def refresh(self) -> None:
         """Learn of tokens that were made meanwhile."""
-        self._tokens, self._read = TokenBook(self.tables.tokens()), clock.monotonic()
+        self._tokens = TokenBook(self.tables.tokens())
 
     def holders(self) -> set[str]:
         """Return all who hold a token."""
@@ -134,6 +126,17 @@ class Service:
                 if place.radius > most
             ]
         return found
+
+    def measured(self) -> str:
+        """Return what Prometheus reads."""
+        for state in self.target_states():
+            waiting = sum(
+                self.desk.latest[name].number - sent for name, sent in state.sent.items() if name in self.desk.latest
+            )
+            self.metrics.set("geoveil_waiting_places", waiting, target=state.target.name)
+        for name, remaining in self.desk.remaining.items():
+            self.metrics.set("geoveil_budget_left", float(remaining / self.promises[name].guarantee.rho), person=name)
+        return self.metrics.text({"geoveil_turns_total": self.desk.turns.items()})
 
     def shown(self, person: str) -> PublishedPlace | None:
         """Return the place of a person that others may see now."""
