@@ -1,14 +1,15 @@
 """Release files that strangers have made as `geoveil check` advises, and say how large the errors are.
 
 Run from the project's root: ``python benchmarks/strangers.py``, with ``--folder`` for the folder that keeps the
-packages (by default a temporary one) and ``--only`` for files whose paths contain a text. Packages are downloaded by
-pip, npm and apt, in the versions of ``strangers.csv``, and nothing in them is run by this script. Files that cannot be
+packages (by default a temporary one) and ``--only`` for files whose paths contain a text. Packages are downloaded from
+the indexes of pip, npm and apt, in the versions of ``strangers.csv``, and nothing in them is run. Files that cannot be
 fetched are listed as not tried. `strangers.md` has the protocol and the results.
 
 A user runs ``geoveil check FILE``. If it stops and names an option, they add it and run it again; where it has assumed
-that the points are another's, they answer with the person that ``strangers.csv`` names. Then they run the command that
-it prints for their purpose, once. A file counts as released if that succeeds and `geoveil.load` or ``geoveil verify``
-accepts what it wrote, and as useful if the error that was announced is at most the one that ``strangers.csv`` states.
+that the points are another's, they answer with the person that the list names. They say what the data is for and up to
+which error it is of use (``--for``, ``--within``), and run the command that it prints, once. A file counts as released
+if that succeeds and ``geoveil verify`` accepts what it wrote, and as useful if the error that was announced is at most
+the one of the list.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
+import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,8 +37,8 @@ from typing import Any
 HERE = Path(__file__).parent
 #: The purposes of the list, by their names in the advice.
 PURPOSES = {"persons": "answers"}
-#: An option that a message names, such as --layer stops.txt.
-_OPTION = re.compile(r"--(?:layer|missing|outside|lat|lon|geometry) [\w./]*\w")
+#: The options that a message names, such as --layer stops.txt, or those of two columns.
+_OPTION = re.compile(r"--lat [\w./]*\w --lon [\w./]*\w|--(?:layer|missing|outside|geometry) [\w./]*\w")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,14 @@ class Stranger:
             return float("inf")
         number, unit = re.findall(r"(\d+) ?(km|m|)", self.useful)[0]
         return float(number) * (1000 if unit == "km" else 1)
+
+    @property
+    def stated(self) -> list[str]:
+        """The options that state the purpose to `check`."""
+        if self.purpose == "home":
+            return ["--for", "home"]
+        unit = "" if self.purpose == "counts" else "m"
+        return ["--for", PURPOSES.get(self.purpose, self.purpose), "--within", f"{self.limit:g}{unit}"]
 
 
 @dataclass(frozen=True)
@@ -85,9 +96,9 @@ class Outcome:
     said: str
 
 
-def strangers() -> list[Stranger]:
+def strangers(listed: Path = HERE / "strangers.csv") -> list[Stranger]:
     """Return the list."""
-    with (HERE / "strangers.csv").open(encoding="utf-8", newline="") as lines:
+    with listed.open(encoding="utf-8", newline="") as lines:
         return [Stranger(**row) for row in csv.DictReader(lines, delimiter=";")]
 
 
@@ -106,29 +117,46 @@ def _within(found: Path, stranger: Stranger) -> bool:
 
 def _fetched(stranger: Stranger, place: Path) -> bool:
     kind, _, package = stranger.origin.partition(":")
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", f"{package}=={stranger.version}"]
     commands = {
-        "pip": [[*pip, "--no-binary", ":all:"], pip],
-        "npm": [["npm", "pack", "-s", "--ignore-scripts", f"{package}@{stranger.version}"]],
-        "apt": [["apt-get", "download", "-q", f"{package}={stranger.version}"]],
-        "src": [["apt-get", "source", "-q", "--download-only", "--tar-only", package]],
+        "npm": ["npm", "pack", "-s", "--ignore-scripts", f"{package}@{stranger.version}"],
+        "apt": ["apt-get", "download", "-q", f"{package}={stranger.version}"],
+        "src": ["apt-get", "source", "-q", "--download-only", "--tar-only", package],
     }
     with tempfile.TemporaryDirectory() as download:
-        for command in commands[kind]:
-            try:
-                subprocess.run(command, cwd=download, check=True, capture_output=True, timeout=600)
-                break
-            except (OSError, subprocess.SubprocessError) as problem:
-                print(f"{stranger.origin}: {problem}", file=sys.stderr)
+        try:
+            if kind == "pip":
+                _from_index(package, stranger.version, Path(download))
+            else:
+                subprocess.run(commands[kind], cwd=download, check=True, capture_output=True, timeout=600)
+        except (OSError, subprocess.SubprocessError, LookupError) as problem:
+            print(f"{stranger.origin}: {problem}", file=sys.stderr)
         for found in Path(download).iterdir():
             _unpack(found, place)
     return place.is_dir()
 
 
+def _from_index(package: str, version: str, folder: Path) -> None:
+    """Download the sources of a package, or a wheel if there are none. pip would run what is in them."""
+    from pip._internal.models.index import PyPI
+
+    page = f"{PyPI.simple_url}/{package.lower().replace('_', '-')}/"
+    with urllib.request.urlopen(page, timeout=120) as told:
+        links = re.findall(r'href="([^"#]+)', told.read().decode())
+    named = {link: link.rpartition("/")[2] for link in links}
+    rests = {
+        link: re.fullmatch(rf"[\w.]+(?:-[\w.]+)*?-{re.escape(version)}(\W.+)", name) for link, name in named.items()
+    }
+    sources = [link for link, rest in rests.items() if rest and rest[1] in (".tar.gz", ".zip", ".tar.bz2")]
+    wheels = [link for link, rest in rests.items() if rest and rest[1].endswith(".whl")]
+    found = [*sources, *wheels][0]
+    with urllib.request.urlopen(urllib.parse.urljoin(page, found), timeout=600) as content:
+        (folder / named[found]).write_bytes(content.read())
+
+
 def _unpack(found: Path, place: Path) -> None:
     if found.suffix == ".deb":
         subprocess.run(["dpkg-deb", "-x", found, place], check=True)
-    elif found.suffix == ".whl":
+    elif found.suffix in (".whl", ".zip"):
         with zipfile.ZipFile(found) as wheel:
             wheel.extractall(place)
     elif tarfile.is_tarfile(found):
@@ -171,9 +199,11 @@ def attempt(stranger: Stranger, path: Path, folder: Path) -> Outcome:
     proposed = next((use["purpose"] for use in advice["purposes"] if use["command"] == advice["next"]), "nothing")
     first, complaint = _follow(advice["next"], folder / "first")
     assumed = _assumed(advice)
-    if assumed != stranger.owner:
-        person = [] if stranger.owner == "all" else ["--person", stranger.owner]
-        advice = json.loads(_geoveil(folder, "check", str(path), "--json", *options, *person).stdout)
+    if assumed != stranger.owner and stranger.owner != "all":
+        options += ["--person", stranger.owner]
+    options += stranger.stated
+    if options:
+        advice = json.loads(_geoveil(folder, "check", str(path), "--json", *options).stdout)
     use = _use(advice, stranger.purpose)
     begun = (assumed, f"{proposed} {complaint}".strip(), first)
     if use is None or use["command"] is None:
@@ -216,12 +246,12 @@ def _assumed(advice: dict[str, Any]) -> str:
     return words[words.index("--person") + 1] if "--person" in words else "all"
 
 
-def table(only: str, folder: Path) -> Iterator[str]:
+def table(listed: Path, only: str, folder: Path) -> Iterator[str]:
     """Yield the lines of the table, and the numbers."""
     yield "| file | package | points of | first proposal | purpose | error | useful up to | released | useful |"
     yield "|---|---|---|---|---|---|---|---|---|"
     first = released = useful = tried = 0
-    for stranger in strangers():
+    for stranger in strangers(listed):
         if only not in stranger.path:
             continue
         path = located(stranger, folder)
@@ -249,12 +279,13 @@ def main(show: Callable[[str], None] = print) -> None:
     """Try all strangers, and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="keeps the packages [default: a temporary folder]")
+    parser.add_argument("--list", type=Path, default=HERE / "strangers.csv", help="the list of files")
     parser.add_argument("--only", default="", help="only files whose paths contain this text")
     options = parser.parse_args()
     # No record of releases, in which a second run of this benchmark would find the first.
     os.environ["GEOVEIL_RECORD"] = "off"
     with tempfile.TemporaryDirectory() as temporary:
-        for line in table(options.only, (options.folder or Path(temporary)).resolve()):
+        for line in table(options.list, options.only, (options.folder or Path(temporary)).resolve()):
             show(line)
 
 

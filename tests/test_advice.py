@@ -97,6 +97,45 @@ def test_what_looks_at_places_changes_verdicts_alone() -> None:
     assert "looked at the data" in maps[1].text
 
 
+def test_nothing_that_was_seen_chooses_a_setting() -> None:
+    """Whatever is known about where points are, each purpose has the same best settings."""
+    from dataclasses import replace
+
+    guarantee = gv.CGP.hiding(distance=100, chance=0.75)
+    for frame, person in ((rows(4000, 1), "user"), (rows(300, 5), "user"), (rows(1, 300), None)):
+        public = gv.Locations(frame, person=person, area=AREA)._rows.public_rows(None, lambda share: None)
+        found = []
+        for reach, away in ((None, np.full(100, 5000.0)), (30.0, np.full(100, 10.0)), (3000.0, np.full(100, 400.0))):
+            seen = replace(public, reach=reach, start=(47.38, 8.54), from_start=away)
+            found.append([(use.purpose.name, use.best.settings) for use in advise(seen, guarantee).uses])
+        assert all(sorted(each, key=str) == sorted(found[0], key=str) for each in found)
+
+
+def test_cells_and_protection_follow_from_the_error_that_is_of_use() -> None:
+    """A finer map, or the middle of persons who have many days, if a small error is wanted; else no result."""
+    frame = rows(4000, 2)
+    data = gv.Locations(frame, person="user", area=AREA)
+    free, fine = (
+        next(use for use in data.check(hide=50, within=within).uses if use.purpose.name == "map").best
+        for within in (None, 200)
+    )
+    assert fine.error <= 200 < free.error
+    cells = {name: float(value) for name, value in fine.question.items()}
+    release = data.heatmap(cells["cell"], bandwidth=cells["bandwidth"], hide=50)
+    assert f"a noise of {release.deviation:.2g} persons" in fine.text
+    # The blur is as narrow as the cells.
+    assert cells["bandwidth"] * np.sqrt(3) == pytest.approx(cells["cell"], rel=0.02)
+    days = rows(20, 400)
+    days["time"] += pd.to_timedelta(np.tile(np.arange(400), 20), unit="D")
+    answers = gv.Locations(days, person="user", area=AREA).check(within=50)
+    use = next(use for use in answers.uses if use.purpose.name == "answers")
+    assert use.best.data == {"protect": "1 day"}
+    released = gv.Locations(days, person="user", area=AREA, protect="1 day").mean(hide=100)
+    assert use.best.error == pytest.approx(float(np.max(released.error())), rel=1e-9)
+    with pytest.raises(gv.errors.InvalidParameter, match="within"):
+        data.check(within=-1)
+
+
 def test_few_persons_are_no_crowd() -> None:
     """If much is hidden a map of four persons is hopeless, and something better is named if there is anything."""
     advice = gv.Locations(rows(4, 2), person="user", area=AREA).check(hide=5000)

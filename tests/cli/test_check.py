@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import geopandas
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,16 +129,16 @@ def test_columns_that_tell_places_are_not_taken_for_persons(run: Any, tmp_path: 
     assert not any("--person id" in (use["command"] or "") for use in found["purposes"])
 
 
-def test_someone_at_a_terminal_is_asked_in_three_lines(
+def test_someone_at_a_terminal_is_asked_in_four_lines(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whose, where and what for; the answers are in the command. --yes asks nothing."""
+    """Whose, where, what for and how exact; the answers are in the command. --yes asks nothing."""
     import click
 
     from geoveil.cli import terminal
 
     asked: list[str] = []
-    replies = {"Whose": "row", "Where": "47.38,8.54,30km", "What": "map"}
+    replies = {"Whose": "row", "Where": "47.38,8.54,30km", "What": "map", "Up": "800m"}
 
     def prompt(text: str, **more: Any) -> str:
         asked.append(text)
@@ -147,12 +148,11 @@ def test_someone_at_a_terminal_is_asked_in_three_lines(
     monkeypatch.setattr(terminal, "interactive", lambda: True)
     monkeypatch.setattr(click, "prompt", prompt)
     shown = re.sub(r"\\\n *", "", run("check", "crowd.csv").out)
-    assert [text.split()[0] for text in asked] == ["Whose", "Where", "What"]
+    assert [text.split()[0] for text in asked] == ["Whose", "Where", "What", "Up"]
     lines = re.findall(r"^  (geoveil .*)$", shown, flags=re.MULTILINE)
-    assert len(lines) == 1
-    assert "--person row --area 47.38,8.54,30km" in lines[0]
+    assert "--cell 600m --person row --area 47.38,8.54,30km" in lines[0]
     run("check", "crowd.csv", "--yes")
-    assert len(asked) == 3
+    assert len(asked) == 4
 
 
 def test_what_is_stated_is_not_assumed(run: Any, tmp_path: Path) -> None:
@@ -161,7 +161,99 @@ def test_what_is_stated_is_not_assumed(run: Any, tmp_path: Path) -> None:
     ran = run("check", "crowd.csv", "--person", "rider", "--area", "Zurich", "--for", "map")
     assert ran.code == 0
     assert "assumed" not in ran.out
-    assert len(re.findall(r"^  geoveil ", ran.out, flags=re.MULTILINE)) == 1
+    assert {*re.findall(r"^  geoveil (\w+)", ran.out, flags=re.MULTILINE)} == {"heatmap"}
+
+
+def _use(run: Any, name: str, *args: str) -> dict[str, Any]:
+    """What check finds about one purpose."""
+    return next(use for use in _checked(run, *args)["purposes"] if use["purpose"] == name)
+
+
+def test_the_strongest_protection_within_an_error_is_proposed(run: Any, tmp_path: Path) -> None:
+    """--within decides what is protected; all offers have their errors and commands, and each command runs."""
+    name = _ride(tmp_path)
+    free = _use(run, "tracks", name)
+    offers = [free, *free["others"]]
+    assert len({offer["settings"].get("protect") for offer in offers}) > 1
+    exact = min(offer["error"] for offer in offers)
+    for within in (exact * 1.01, max(offer["error"] for offer in offers)):
+        found = _use(run, "tracks", name, "--for", "tracks", "--within", f"{within}m")
+        assert found["verdict"] == "good"
+        assert found["error"] <= within
+        allowed = [offer for offer in offers if offer["error"] <= within]
+        assert found["settings"].get("protect") in [offer["settings"].get("protect") for offer in allowed]
+    # The largest error allows everything to be protected together.
+    assert "protect" not in found["settings"]
+    for number, offer in enumerate(offers):
+        words = shlex.split(offer["command"])[1:]
+        words[words.index("-o") + 1] = f"out-{number}.gpx"
+        assert run(*words).code == 0
+
+
+def test_an_error_that_nothing_keeps_to_is_said(run: Any, tmp_path: Path) -> None:
+    """Then there is no command, and the nearest offer is named."""
+    found = _use(run, "tracks", _ride(tmp_path), "--for", "tracks", "--within", "5m")
+    assert found["verdict"] == "hopeless"
+    assert found["command"] is None
+    assert "more than 5 m, and nothing found is nearer" in found["text"]
+
+
+@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 1000)])
+def test_seconds_since_a_start_are_proposed_as_times(run: Any, tmp_path: Path, unit: str, per_second: int) -> None:
+    """Numbers from zero in a column named like times are taken for seconds, or milliseconds, if the speed fits."""
+    frame = _tracks(1, 600)[["lat", "lon"]]
+    frame.insert(0, "ts", np.arange(600) * 10 * per_second)
+    frame.to_csv(tmp_path / "flight.csv", index=False)
+    checked = _checked(run, "flight.csv")
+    assert any("counts" in finding["what"] and "1:39:50" in finding["what"] for finding in checked["findings"])
+    [use] = [use for use in checked["purposes"] if use["purpose"] == "tracks"]
+    assert f"--time 'ts [{unit}]'" in use["command"]
+    assert run(*shlex.split(use["command"])[1:]).code == 0
+    assert "ts" in pd.read_csv("tracks.csv")
+
+
+def test_numbers_that_are_no_times_are_not_taken_for_them(run: Any, tmp_path: Path) -> None:
+    """Numbers that fall, or that would make somebody faster than an aircraft."""
+    frame = _tracks(1, 60)[["lat", "lon"]]
+    for numbers in (np.arange(60)[::-1], np.arange(60) * 1e-3):
+        frame.assign(time=numbers).to_csv(tmp_path / "t.csv", index=False)
+        assert not any("counts" in finding["what"] for finding in _checked(run, "t.csv")["findings"])
+
+
+def test_a_short_ride_says_how_much_a_disc_leaves(run: Any, tmp_path: Path) -> None:
+    """A ride that stays within the disc is not offered to be shared around it, whatever its margin."""
+    name = _ride(tmp_path)
+    assert "% of the points are left (this looked at the data)" in _use(run, "home", name)["text"]
+    short = re.sub(r'lat="[^"]*"', 'lat="47.380001"', (tmp_path / name).read_text())
+    rest = (f'lon="{8.54 + at * 1e-5:.6f}"' for at in range(1000))
+    (tmp_path / "short.gpx").write_text(re.sub(r'lon="[^"]*"', lambda _: next(rest), short))
+    use = _use(run, "home", "short.gpx")
+    assert use["verdict"] == "hopeless"
+    assert use["command"] is None
+    assert not use["others"]
+
+
+def test_the_middle_of_each_person_is_released(run: Any, tmp_path: Path) -> None:
+    """`geoveil mean`, as check proposes it for answers."""
+    _tracks(3, 200).to_csv(tmp_path / "t.csv", index=False)
+    use = _use(run, "answers", "t.csv", "--person", "rider", "--area", "Zurich")
+    assert use["question"] == "mean"
+    assert use["error"] < min(offer["error"] for offer in use["others"] if offer["question"] == "summary")
+    assert run(*shlex.split(use["command"])[1:]).code == 0
+    assert len(geopandas.read_file("middles.geojson")) == 3
+    shown = run("mean", "t.csv", "--person", "rider", "--area", "Zurich", "--hide", "100m")
+    assert shown.out.count("±") == 3
+
+
+def test_a_few_points_far_away_leave_an_area(run: Any, tmp_path: Path) -> None:
+    """Three of 400 points at another end of the world are removed, and the others get an area."""
+    frame = _tracks(400, 1).drop(columns="time")
+    frame.loc[:2, ["lat", "lon"]] = -40.0, 170.0
+    frame.loc[3:200, ["lat", "lon"]] += np.linspace(0, 20, 198)[:, None]
+    frame.to_csv(tmp_path / "far.csv", index=False)
+    found = _checked(run, "far.csv")
+    assert found["ready"] or "--outside drop" in " ".join(each["options"] for each in found["findings"])
+    assert found["next"]
 
 
 def test_a_hopeless_release_is_refused_and_the_advised_one_is_not(run: Any, tmp_path: Path) -> None:
@@ -252,3 +344,43 @@ def test_rows_of_persons_with_gaps_are_not_guessed_to_be_persons(run: Any, tmp_p
     frame["user"] = ["ann", "", "ann", "bob", "bob"] * 12
     frame.to_csv(tmp_path / "gaps.csv", index=False)
     assert "all 60 rows are of one person" in _assumption(_checked(run, "gaps.csv"))
+
+
+def test_waypoints_are_no_tracks_to_share(run: Any, tmp_path: Path) -> None:
+    """What the command that hides a home cannot read is not offered; each row as another person is verified."""
+    points = "".join(f'<wpt lat="{row.lat}" lon="{row.lon}"/>' for row in _tracks(40, 1).itertuples())
+    (tmp_path / "climbs.gpx").write_text(
+        f'<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">{points}</gpx>'
+    )
+    checked = _checked(run, "climbs.gpx")
+    assert "home" not in [use["purpose"] for use in checked["purposes"]]
+    use = _use(run, "points", "climbs.gpx", "--person", "row")
+    assert run(*shlex.split(use["command"])[1:]).code == 0
+    assert run("verify", "points.gpx").code == 0
+    assert len(gv.load("points.gpx").person) == 40  # type: ignore[arg-type]
+
+
+def test_of_several_columns_of_times_one_is_assumed(run: Any, tmp_path: Path) -> None:
+    """Tracks are offered with the first one, and the other one is named."""
+    frame = _tracks(1, 200).drop(columns="rider").rename(columns={"time": "capture_time"})
+    frame.assign(local_time=frame["capture_time"]).to_csv(tmp_path / "probes.csv", index=False)
+    use = _use(run, "tracks", "probes.csv")
+    assert "--time capture_time" in use["command"]
+    for use in _checked(run, "probes.csv")["purposes"]:
+        assert use["command"] is None or run(*shlex.split(use["command"])[1:]).code == 0
+
+
+def test_objects_under_keys_are_rows(run: Any, tmp_path: Path) -> None:
+    """A JSON object with an object for each station, as libraries keep them."""
+    rows = {
+        row.rider: {"name": "x", "location": {"latitude": row.lat, "longitude": row.lon}}
+        for row in _tracks(50, 1).itertuples()
+    }
+    (tmp_path / "stations.json").write_text(json.dumps(rows))
+    assert "50 rows with a location, 50 points." in [
+        each["what"] for each in _checked(run, "stations.json")["findings"]
+    ]
+    assert (
+        run("points", "stations.json", "-o", "s.csv", "--person", "row", "--area", "Zurich", "--hide", "100m").code
+        == 0
+    )

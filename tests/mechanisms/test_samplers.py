@@ -24,6 +24,7 @@ from geoveil.mechanisms import (
     SparseVector,
     Walk,
     sample_people,
+    sample_rows,
 )
 from geoveil.mechanisms.sparse_vector import halting_probabilities
 from geoveil.noise import Entropy, Experiment, Reals, Source, as_reals, gamma, laplace, source_of
@@ -448,3 +449,9 @@ def test_a_walk_keeps_its_law_when_what_was_near_is_gone(gap: float) -> None:
         for source in (Experiment(np.random.default_rng(16)), Entropy(np.random.default_rng(17).bytes)):
             found = np.array([walk.halt(threshold, source, cyclic=True) for _ in range(1000)], dtype=int)
             assert stats.chisquare(np.bincount(found, minlength=7)[1:], 1000 * law / law.sum()).pvalue > FALSE_ALARM
+
+
+def test_a_part_without_rows_has_no_noise() -> None:
+    """A part of a file of which thinning leaves no row draws nothing."""
+    found = sample_rows([], np.array([], dtype=np.int64), np.empty((0, 2)), Experiment(np.random.default_rng(1)))
+    assert found.shape == (0, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from geoveil.advice.purposes import PURPOSES, Outlook, Purpose
@@ -16,6 +16,8 @@ from geoveil.text.words import counted, hidden
 __all__ = ["Advice", "Use", "advise"]
 
 _RANKS = {"good": 0, "fair": 1, "hopeless": 2}
+#: A weaker protection is offered if its error is at most this share of the error under a stronger one.
+_NEARER = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +32,35 @@ class Use:
         What to expect under the guarantee that the advice is about.
     levels : dict
         What to expect by hidden distance, in metres.
+    offers : sequence of Outlook
+        What can be expected with other settings, too: those that protect most are first.
     """
 
     purpose: Purpose
     best: Outlook
     levels: Mapping[float, Outlook]
+    offers: Sequence[Outlook] = ()
+
+    @property
+    def others(self) -> list[Outlook]:
+        """Further offers that are useful, one for each protection: those nearer than under a stronger one."""
+        kinds = dict.fromkeys(map(_kind, self.offers))
+        useful = [offer for offer in self.offers if offer.verdict != "hopeless"]
+        found, nearest = list[Outlook](), dict[str, float]()
+        for kind in kinds:
+            alike = [offer for offer in useful if _kind(offer) == kind]
+            if not alike:
+                continue
+            offer = min(alike, key=lambda each: _RANKS[each.verdict])
+            if not offer.error or offer.error < _NEARER * nearest.get(offer.asks, math.inf):
+                nearest[offer.asks] = offer.error
+                if kind != _kind(self.best):
+                    found.append(offer)
+        return found
+
+    def asked(self, offer: Outlook) -> str:
+        """Return the question of an offer."""
+        return offer.asks or self.purpose.question
 
     @property
     def useful(self) -> bool:
@@ -56,14 +82,25 @@ class Use:
         return {
             "purpose": self.purpose.name,
             "wish": self.purpose.wish,
-            "question": self.purpose.question,
-            "verdict": self.best.verdict,
-            "text": self.best.text,
-            "error": self.best.error,
-            "unit": self.best.unit,
-            "settings": {**self.best.data, **self.best.question},
+            **self._told(self.best),
+            "others": [self._told(offer) for offer in self.others],
             "errors": {f"{away:g}": found.error for away, found in self.levels.items()},
         }
+
+    def _told(self, offer: Outlook) -> dict[str, object]:
+        return {
+            "question": self.asked(offer),
+            "verdict": offer.verdict,
+            "text": offer.text,
+            "error": offer.error,
+            "unit": offer.unit,
+            "settings": offer.settings,
+        }
+
+
+def _kind(offer: Outlook) -> tuple[object, ...]:
+    """Return what tells offers from each other, other than thinning and smoothing."""
+    return offer.asks, offer.data.get("protect"), *(offer.question.get(name) for name in ("cell", "regions", "margin"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,8 +143,10 @@ class Advice(Card):
         """
         return None if use.useful else self.best
 
-    def code(self, use: Use) -> str:
+    def code(self, use: Use, offer: Outlook | None = None) -> str:
         """Return the Python code of a release, which begins with `gv.Locations` where its settings must change.
+
+        It is that of the best offer, unless another one is given.
 
         Examples
         --------
@@ -115,20 +154,22 @@ class Advice(Card):
         >>> [advice.code(use) for use in advice.uses if use.purpose.name == "points"]
         ['locations.points(hide=100)']
         """
-        best, guarantee = use.best, self.guarantee
+        best, guarantee = offer or use.best, self.guarantee
         if use.purpose.name == "home":
-            return f'locations.hide_places(home, hide={guarantee.hidden(chance=0.75):.0f}, centres="centres.json")'
+            margin = "".join(f", {name}={value}" for name, value in best.question.items())
+            given = f"hide={guarantee.hidden(chance=0.75):.0f}{margin}"
+            return f'locations.hide_places(home, {given}, centres="centres.json")'
         budget, away = f"{guarantee.symbol}={exact.rounded_up(guarantee.budget)}", guarantee.hidden(chance=0.75)
         if isinstance(guarantee, CGP) and math.isclose(away, round(away), rel_tol=1e-5):
             budget = f"hide={round(away)}"
-        given = {name: value for name, value in best.question.items() if name != "motion"}
-        arguments = [f"{given.pop('cell'):g}"] if "cell" in given else []
-        arguments += [repr(given.pop("regions"))] if "regions" in given else []
-        arguments += [f"{name}={value!r}" for name, value in given.items()]
+        asked = {name: value for name, value in best.question.items() if name != "motion"}
+        arguments = [f"{asked.pop('cell'):g}"] if "cell" in asked else []
+        arguments += [repr(asked.pop("regions"))] if "regions" in asked else []
+        arguments += [f"{name}={value!r}" for name, value in asked.items()]
         settings = ", ".join(f"{name}={value!r}" for name, value in best.data.items())
         data = f"gv.Locations(..., {settings})" if settings else "locations"
         smooth = f".smooth({best.question['motion']!r})" if "motion" in best.question else ""
-        question = "center" if use.purpose.question == "summary" else use.purpose.question
+        question = "center" if use.asked(best) == "summary" else use.asked(best)
         return f"{data}.{question}({', '.join([*arguments, budget])}){smooth}"
 
     def data(self) -> list[dict[str, object]]:
@@ -149,11 +190,12 @@ class Advice(Card):
             if use.useful:
                 told = "; ".join(f"{error} hiding {hidden(away)}" for away, error in use.errors.items())
                 lines += [("", told), ("", self.code(use))]
+                lines += [("", f"or {offer.text}: {self.code(use, offer)}") for offer in use.others]
         whose = counted(self.rows.persons, "person") if self.rows.named else "one person"
         return f"What {counted(self.rows.points, 'point')} of {whose} can be used for: nothing was released", lines
 
 
-def advise(rows: PublicRows, guarantee: Guarantee) -> Advice:
+def advise(rows: PublicRows, guarantee: Guarantee, within: float | None = None) -> Advice:
     """Return what data can be used for under a guarantee, and at each level of privacy.
 
     Parameters
@@ -162,6 +204,8 @@ def advise(rows: PublicRows, guarantee: Guarantee) -> Advice:
         The public numbers of the data.
     guarantee : CGP or GP
         The guarantee for all points of a person together.
+    within : float, optional
+        The largest error that is of use, in metres or, for counts, persons.
     """
     uses, notion = [], CGP if isinstance(guarantee, CGP) else GP
     for purpose in PURPOSES:
@@ -169,5 +213,6 @@ def advise(rows: PublicRows, guarantee: Guarantee) -> Advice:
             levels = {
                 away: purpose.outlook(rows, notion.hiding(distance=away, chance=0.75)) for away in LEVELS.values()
             }
-            uses.append(Use(purpose, purpose.outlook(rows, guarantee), levels))
+            offers = purpose.offers(rows, guarantee)
+            uses.append(Use(purpose, purpose.best(offers, within), levels, offers))
     return Advice(rows, guarantee, tuple(sorted(uses, key=lambda use: _RANKS[use.best.verdict])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -24,8 +24,12 @@ from geoveil.postprocess.region_totals import count_blurs
 from geoveil.postprocess.smoothing import expected_error
 from geoveil.privacy import CGP, GP, Guarantee, dist_inf, protected_metric
 from geoveil.text.words import counted, metres
+from geoveil.zones.zone import MARGIN, Hiding
 
-__all__ = ["PURPOSES", "Outlook", "Purpose", "Verdict", "count_outlook", "planned_answer", "smoothed_hopeless"]
+__all__ = [
+    *("PURPOSES", "Outlook", "Purpose", "Verdict", "best_of", "count_outlook", "planned_answer"),
+    *("smoothed_hopeless", "summary_outlook"),
+]
 
 Verdict: TypeAlias = Literal["good", "fair", "hopeless"]
 _ORDER: tuple[Verdict, ...] = ("good", "fair", "hopeless")
@@ -50,8 +54,12 @@ _FEW_DISTRICTS, _MOST_HEXAGONS = 4, 10_000
 _GOOD_COUNT, _FAIR_COUNT = 0.2, 1.0
 #: The same for flows.
 _MANY_PLACES, _FEW_PLACES = 6, 3
-#: Tracks are worth while outside of a disc if most of them are within this many times the hidden distance.
-_LEAVES = 5
+#: Somebody with a single point stands out from this noise in persons; and the largest noise that is proposed.
+_STANDS_OUT, _MOST_NOISE = 0.1, 0.35
+#: The margin in metres of discs that leave more of short tracks.
+_SMALL_MARGIN = 100
+#: Tracks are worth while outside of a disc if this share of them is left, and good with this one.
+_LEFT, _MOSTLY_LEFT = 0.25, 0.5
 #: The smallest number of points of a track, and of thinned points; and the largest share of points that thinning may
 #: keep, to be worth while.
 _FEW_POINTS, _THINNED = 12, 0.8
@@ -78,6 +86,8 @@ class Outlook:
         Whether it is of use.
     data, question : dict
         The settings of the data and those of the question, by their names in Python.
+    asks : str
+        The question that is asked, if that is not the purpose's.
     """
 
     error: float
@@ -87,6 +97,12 @@ class Outlook:
     verdict: Verdict
     data: Mapping[str, str] = field(default_factory=dict)
     question: Mapping[str, str | float] = field(default_factory=dict)
+    asks: str = ""
+
+    @property
+    def settings(self) -> dict[str, str | float]:
+        """All settings by their names."""
+        return {**self.data, **self.question}
 
 
 class Purpose(ABC):
@@ -102,8 +118,41 @@ class Purpose(ABC):
         """Return whether rows of this kind can serve the purpose at all."""
 
     @abstractmethod
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
-        """Return what to expect, with the best settings found. The guarantee is for all points of a person."""
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
+        """Return what can be expected, with the settings of each; those that protect most are first.
+
+        The guarantee is for all points of a person.
+        """
+
+    def best(self, offers: Sequence[Outlook], within: float | None = None) -> Outlook:
+        """Return the best offer. What was seen of places may change its verdict, and never which one it is."""
+        return best_of(offers, within)
+
+    def outlook(self, rows: PublicRows, guarantee: Guarantee, within: float | None = None) -> Outlook:
+        """Return the best of all offers, or the first one whose error is within what is wanted."""
+        return self.best(self.offers(rows, guarantee), within)
+
+
+def best_of(offers: Sequence[Outlook], within: float | None = None) -> Outlook:
+    """Return the first offer that is good, else the first that is fair, else the one with the smallest error.
+
+    Parameters
+    ----------
+    offers : sequence of Outlook
+        At least one.
+    within : float, optional
+        The largest error that is of use, in metres or persons. Errors alone decide then.
+    """
+    nearest = min(offers, key=lambda each: each.error)
+    if within is None:
+        return next((each for wanted in _ORDER[:2] for each in offers if each.verdict == wanted), nearest)
+    useful = [each for each in offers if each.verdict != "hopeless"]
+    found = next((each for each in useful if each.error <= within), None)
+    if found is not None:
+        return replace(found, verdict="good")
+    nearest = min(useful or offers, key=lambda each: each.error)
+    most = metres(within) if nearest.unit == "m" else f"{within:g} persons"
+    return replace(nearest, verdict="hopeless", text=f"{nearest.text}: more than {most}, and nothing found is nearer")
 
 
 def _hidden(guarantee: Guarantee) -> float:
@@ -153,16 +202,30 @@ class HomePurpose(Purpose):
     def suits(self, rows: PublicRows) -> bool:
         return rows.start is not None and rows.ends == 1 and not rows.named and not rows.by_row
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
-        told = (
-            "points are released exactly, but for those in a disc around your home, whose middle is drawn at random; "
-            "nothing else is hidden"
-        )
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         if not isinstance(guarantee, CGP):
-            return Outlook(0.0, "m", "", "discs need the noise of concentrated geo-privacy", "hopeless")
-        if rows.reach is not None and rows.reach < _LEAVES * _hidden(guarantee):
-            return Outlook(0.0, "m", "", "the tracks hardly leave the disc around their start", "hopeless")
-        return Outlook(0.0, "m", "exact", told, "good")
+            return [Outlook(0.0, "m", "", "discs need the noise of concentrated geo-privacy", "hopeless")]
+        # A smaller margin hides less of what happens around a place, and leaves more of short tracks.
+        return [self._outlook(rows, guarantee, margin) for margin in (MARGIN, _SMALL_MARGIN)]
+
+    def best(self, offers: Sequence[Outlook], within: float | None = None) -> Outlook:
+        return offers[0]
+
+    def _outlook(self, rows: PublicRows, guarantee: Guarantee, margin: int) -> Outlook:
+        radius = Hiding.of(hide=round(_hidden(guarantee), 3), margin=margin).radius
+        left = None if rows.from_start is None else float((rows.from_start > radius).mean())
+        if left is not None and left < _LEFT:
+            told = f"a disc of {metres(radius)} around their start would cover {1 - left:.0%} of the tracks"
+            return Outlook(0.0, "m", "", f"{told} (this looked at the data)", "hopeless")
+        told = (
+            f"points are released exactly, but for those in a disc of {metres(radius)} around your home, whose middle "
+            "is drawn at random; nothing else is hidden"
+        )
+        if left is not None:
+            told = f"{told}; about {left:.0%} of the points are left (this looked at the data)"
+        verdict: Verdict = "fair" if left is not None and left < _MOSTLY_LEFT else "good"
+        question: dict[str, str | float] = {} if margin == MARGIN else {"margin": margin}
+        return Outlook(0.0, "m", "exact", told, verdict, {}, question)
 
 
 class TrackPurpose(Purpose):
@@ -173,9 +236,9 @@ class TrackPurpose(Purpose):
     def suits(self, rows: PublicRows) -> bool:
         return rows.timed and rows.ends == 1 and rows.typical(dist_inf, None).points >= _FEW_POINTS
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
-        protects = rows.protects("1 day", "1 hour")
-        return _first_useful(lambda protect: self._outlooks(rows, guarantee, protect), protects)
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
+        protects = rows.protects("1 day", "1 hour", "10 minutes")
+        return [each for protect in protects for each in self._outlooks(rows, guarantee, protect)]
 
     def _outlooks(self, rows: PublicRows, guarantee: Guarantee, protect: str | None) -> Iterator[Outlook]:
         wanted = rows.protecting(guarantee, protect)
@@ -184,7 +247,7 @@ class TrackPurpose(Purpose):
             if thin is not None and (found.points < _FEW_POINTS or rows.kept_share(thin) > _THINNED):
                 continue
             radius = _radius(rows, wanted, found.points, found.largest)
-            data = _stated(protect=protect, thin=thin, missing="drop" if rows.untimed else None)
+            data = _timed(rows, protect=protect, thin=thin)
             whole = f"{_kept(thin)}protecting {_protecting(protect, rows)}"
             told = f"points are off by up to {metres(radius)}, {whole}"
             plain = Outlook(radius, "m", metres(radius, 2), told, _judged(radius, rows, guarantee), data)
@@ -213,8 +276,9 @@ class PointPurpose(Purpose):
     def suits(self, rows: PublicRows) -> bool:
         return rows.named or not rows.timed
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
-        return _first_useful(lambda protect: self._outlooks(rows, guarantee, protect), rows.protects("1 day"))
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
+        protects = rows.protects("1 day", "1 hour")
+        return [each for protect in protects for each in self._outlooks(rows, guarantee, protect)]
 
     def _outlooks(self, rows: PublicRows, guarantee: Guarantee, protect: str | None) -> Iterator[Outlook]:
         wanted = rows.protecting(guarantee, protect)
@@ -227,25 +291,39 @@ class PointPurpose(Purpose):
             told = f"points are off by up to {metres(radius)}{whole}"
             verdict = _judged(radius, rows, guarantee)
             timed = thin is not None or wanted.metric.stretch is not None
-            data = _stated(protect=protect, thin=thin, missing="drop" if rows.untimed and timed else None)
+            data = _timed(rows, protect=protect, thin=thin) if timed or protect is None else {"protect": protect}
             yield Outlook(radius, "m", metres(radius, 2), told, verdict, data)
 
 
 class AnswerPurpose(Purpose):
-    """Answers about each person: center, radius and bounds."""
+    """Answers about each person: the middle of their points, or center, radius and bounds."""
 
-    name, wish, question = "answers", "answer questions about each person", "summary"
+    name, wish, question = "answers", "answer questions about each person", "mean"
 
     def suits(self, rows: PublicRows) -> bool:
         return not rows.by_row and rows.typical(dist_inf, None).points > 1
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
-        wanted = rows.protecting(guarantee, rows.protect)
-        found = rows.typical(wanted.metric, None)
-        # A summary asks three questions within one budget.
-        error = _planned("center", rows, wanted / 3, found.points, found.largest)
-        told = f"the middle of a person's points is off by up to {metres(error)}; radius and bounds come with it"
-        return Outlook(error, "m", metres(error, 2), told, _judged(error, rows, guarantee), {})
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
+        found = []
+        for protect in rows.protects("1 day"):
+            wanted = rows.protecting(guarantee, protect)
+            typical = rows.typical(wanted.metric, None)
+            error = _planned("mean", rows, wanted, typical.points, typical.largest)
+            whole = f"protecting {_protecting(protect, rows)}"
+            told = f"the middle (mean) of a person's points is off by up to {metres(error)}, {whole}"
+            verdict, data = _judged(error, rows, guarantee), _timed(rows, protect=protect)
+            found.append(Outlook(error, "m", metres(error, 2), told, verdict, data))
+        return [found[0], summary_outlook(rows, guarantee), *found[1:]]
+
+
+def summary_outlook(rows: PublicRows, guarantee: Guarantee) -> Outlook:
+    """Return what to expect of center, radius and bounds of each person, which share one budget."""
+    wanted = rows.protecting(guarantee, rows.protect)
+    typical = rows.typical(wanted.metric, None)
+    error = _planned("center", rows, wanted / 3, typical.points, typical.largest)
+    told = f"the center of a person's points is off by up to {metres(error)}; radius and bounds come with it"
+    data = _timed(rows, protect=rows.protect)
+    return Outlook(error, "m", metres(error, 2), told, _judged(error, rows, guarantee), data, asks="summary")
 
 
 def planned_answer(question: str, rows: PublicRows, guarantee: Guarantee, **options: Any) -> Outlook:
@@ -267,26 +345,46 @@ class MapPurpose(Purpose):
     def suits(self, rows: PublicRows) -> bool:
         return rows.named
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
-        crowd = rows.crowd(wanted.metric)
-        total = _total(rows, wanted)
-        side, flat = rows.side, in_the_plane(wanted, rows.plane.area)
-        # A square of this side has as much noise as persons, if these are spread evenly.
-        cell = (_NOISE * side**2 / (total * math.sqrt(_gaussian_rho(wanted)))) ** (1 / 3)
-        cell = round_length(max(cell, side / _FINEST))
-        while True:
-            question = heatmap(cell, rows.plane)
-            query = question.query(crowd, flat, total, _WHOLE)
+        crowd, total, side = rows.crowd(wanted.metric), _total(rows, wanted), rows.side
+        flat, strength = in_the_plane(wanted, rows.plane.area), math.sqrt(_gaussian_rho(wanted))
+
+        def offer(cell: float) -> tuple[float, Outlook]:
+            # Finer cells are of use with a kernel that is as narrow; the usual one has the side of the first cells.
+            narrow = {} if cell > 0.9 * even else {"bandwidth": float(round(cell / math.sqrt(3)))}
+            query = heatmap(cell, rows.plane, **narrow).query(crowd, flat, total, _WHOLE)
             noise = query.mechanism.deviation * cell / query.lattice.cell
-            if noise <= 1.5 * total * (cell / side) ** 2 or cell > side / _FEW_CELLS:
-                break
+            return noise, self._outlook(cell, noise, rows, total, narrow)
+
+        # Squares of the first side have as many persons as noise, if these are spread evenly. Somebody with one point
+        # stands out in smaller ones, too, and so do those who stay where they are.
+        even, alone = (_NOISE * side**2 / (total * strength)) ** (1 / 3), _NOISE / (_STANDS_OUT * strength)
+        cell = round_length(max(min(even, alone) if rows.single else even, side / _FINEST))
+        least = _STANDS_OUT if rows.single else 0.0
+        noise, found = offer(cell)
+        while noise > 1.5 * max(total * (cell / side) ** 2, least) and cell <= side / _FEW_CELLS:
             cell = round_length(1.05 * cell)
+            noise, found = offer(cell)
+        offers = [found]
+        while (cell := round_length(cell / 2)) >= side / _FINEST:
+            noise, found = offer(cell)
+            if noise > _MOST_NOISE:
+                break
+            offers.append(found)
+        return offers
+
+    def best(self, offers: Sequence[Outlook], within: float | None = None) -> Outlook:
+        return offers[0] if within is None else best_of(offers, within)
+
+    def _outlook(
+        self, cell: float, noise: float, rows: PublicRows, total: float, narrow: Mapping[str, float]
+    ) -> Outlook:
         verdict = _resolved(cell, rows, _MANY_CELLS, _FEW_CELLS)
         told = f"cells of {metres(cell)}, each with a noise of {noise:.2g} persons, of {_units(rows, total)}"
         if verdict == "hopeless":
             told = _too_coarse(cell, 2 / 3, rows, _units(rows, total), _FEW_CELLS)
-        return Outlook(cell, "m", metres(cell, 2), told, verdict, {}, {"cell": cell})
+        return Outlook(cell, "m", metres(cell, 2), told, verdict, {}, {"cell": cell, **narrow})
 
 
 class CountPurpose(Purpose):
@@ -297,20 +395,31 @@ class CountPurpose(Purpose):
     def suits(self, rows: PublicRows) -> bool:
         return rows.named
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
         total, found = _total(rows, wanted), []
         for resolution, area in _HEXAGONS.items():
-            # Where most points are, there are so many hexagons.
-            districts = rows.width**2 / area
-            if districts < _FEW_DISTRICTS or rows.side**2 > _MOST_HEXAGONS * area:
-                continue
-            areas = np.full(math.ceil(districts), area)
-            question = {"regions": f"h3:{resolution}"}
-            found.append(replace(_counted(total, wanted, areas, districts), question=question))
-        if not found:
-            return Outlook(total, "persons", "", "no districts suit the area", "hopeless")
-        return min(found, key=lambda each: _ORDER.index(each.verdict))
+            if _FEW_DISTRICTS * area <= rows.side**2 <= _MOST_HEXAGONS * area:
+                public = self._counted(rows, wanted, total, resolution, rows.side)
+                found.append((public.verdict, self._counted(rows, wanted, total, resolution, rows.width)))
+        # Public numbers decide which one is first, the smallest that show something; where most points are decides
+        # how useful it is.
+        found.sort(key=lambda each: each[0] == "hopeless")
+        none = Outlook(total, "persons", "", "no districts suit the area", "hopeless")
+        return [offer for _, offer in found] or [none]
+
+    def best(self, offers: Sequence[Outlook], within: float | None = None) -> Outlook:
+        return offers[0] if within is None else best_of(offers, within)
+
+    def _counted(self, rows: PublicRows, guarantee: Guarantee, total: float, resolution: int, width: float) -> Outlook:
+        area = _HEXAGONS[resolution]
+        areas = np.full(math.ceil(rows.side**2 / area), area)
+        districts = max(width**2 / area, 1.0)
+        found = replace(_counted(total, guarantee, areas, districts), question={"regions": f"h3:{resolution}"})
+        if districts >= _FEW_DISTRICTS:
+            return found
+        told = f"most points are in {districts:.1f} districts of {_square_km(area)} (this looked at the data)"
+        return replace(found, verdict="hopeless", text=f"{told}: name smaller ones, or a smaller area")
 
 
 def count_outlook(rows: PublicRows, guarantee: Guarantee, areas: Floats) -> Outlook:
@@ -323,10 +432,14 @@ def _counted(total: float, guarantee: Guarantee, areas: Floats, districts: float
     error = count_blurs(total, _gaussian_rho(guarantee), areas, 4 * np.sqrt(areas)).deviation
     share = error / (total / districts)
     verdict: Verdict = "good" if share <= _GOOD_COUNT else "fair" if share <= _FAIR_COUNT else "hopeless"
-    size = f"{float(areas.mean()) / 1e6:.2g} km²"
+    size = _square_km(float(areas.mean()))
     mean = f"{float(f'{total / districts:.2g}'):,.10g}"
     told = f"the count of a district of {size} is typically off by {error:.2g} of {mean} persons"
     return Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict)
+
+
+def _square_km(area: float) -> str:
+    return f"{float(f'{area / 1e6:.2g}'):,.10g} km²"
 
 
 class FlowPurpose(Purpose):
@@ -337,7 +450,7 @@ class FlowPurpose(Purpose):
     def suits(self, rows: PublicRows) -> bool:
         return rows.named and (rows.ends == 2 or rows.trip is not None)
 
-    def outlook(self, rows: PublicRows, guarantee: Guarantee) -> Outlook:
+    def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
         total = _total(rows, wanted)
         found = advise_flows(total, rows.side**2, _gaussian_rho(wanted))
@@ -348,7 +461,7 @@ class FlowPurpose(Purpose):
         question: dict[str, str | float] = {"cell": found.cell}
         if rows.ends == 1 and rows.trip is not None:
             question["trip"] = rows.trip
-        return Outlook(found.cell, "m", metres(found.cell, 2), told, verdict, {}, question)
+        return [Outlook(found.cell, "m", metres(found.cell, 2), told, verdict, {}, question)]
 
 
 #: The purposes, in the order in which they are shown.
@@ -361,19 +474,6 @@ PURPOSES: tuple[Purpose, ...] = (
     PointPurpose(),
     AnswerPurpose(),
 )
-
-
-def _first_useful(outlooks: Callable[[str | None], Iterator[Outlook]], protects: Sequence[str | None]) -> Outlook:
-    """Return the best outlook of the strongest protection under which one is of use; else the smallest error."""
-    every: list[Outlook] = []
-    for protect in protects:
-        found = [*outlooks(protect)]
-        # Of those that are judged alike, the first one changes the data least.
-        best = min(found, key=lambda each: _ORDER.index(each.verdict))
-        if best.verdict != "hopeless":
-            return best
-        every += found
-    return min(every, key=lambda each: each.error)
 
 
 def _resolved(cell: float, rows: PublicRows, many: int, few: int) -> Verdict:
@@ -401,7 +501,10 @@ def _total(rows: PublicRows, guarantee: Guarantee) -> float:
     return float((counts / sizes).sum())
 
 
-def _stated(**settings: str | None) -> dict[str, str]:
+def _timed(rows: PublicRows, **settings: str | None) -> dict[str, str]:
+    """Return the settings that are stated; rows without a time are removed where times are used."""
+    if rows.untimed:
+        settings["missing"] = "drop"
     return {name: value for name, value in settings.items() if value is not None}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geoveil.advice.purposes import PURPOSES, Outlook, count_outlook, planned_answer
+from geoveil.advice.purposes import PURPOSES, Outlook, count_outlook, planned_answer, summary_outlook
 from geoveil.answering.concerns import Concern
 from geoveil.answering.public_rows import PublicRows
 from geoveil.errors import Mention, Message
@@ -39,9 +39,12 @@ def concerns_about(
     def outlook(guarantee: Guarantee) -> Outlook:
         if question == "counts" and districts is not None:
             return count_outlook(rows, guarantee, districts)
+        if question == "summary":
+            return summary_outlook(rows, guarantee)
         for purpose in PURPOSES:
             if purpose.question == question:
-                return purpose.outlook(rows, guarantee)
+                # The first offer is about what the request protects.
+                return purpose.offers(rows, guarantee)[0]
         return planned_answer(question, rows, guarantee, **options)
 
     found = outlook(guarantee)
@@ -53,7 +56,7 @@ def concerns_about(
             continue
         other = purpose.outlook(rows, guarantee)
         if other.verdict != "hopeless":
-            helps.append(_instead(purpose.wish, purpose.question, other))
+            helps.append(_instead(purpose.wish, other.asks or purpose.question, other))
             break
     away, notion = guarantee.hidden(chance=0.75), CGP if isinstance(guarantee, CGP) else GP
     for less in _LESS:
@@ -70,7 +73,7 @@ def concerns_about(
 def _instead(wish: str, question: str, found: Outlook) -> Message:
     """Return another purpose that the data serves, with its settings."""
     function = {"summary": "locations.center"}.get(question, f"locations.{question}")
-    given = {name: f"{value:g}" if isinstance(value, float) else value for name, value in found.question.items()}
+    given = {name: value if isinstance(value, str) else f"{value:g}" for name, value in found.question.items()}
     settings = {name: Mention(name, value) for name, value in {**found.data, **given}.items()}
     listed = "".join(f" {{{name}}}" for name in settings)
     template = f"{{wish}} with {{{function}}}{listed} ({{text}})"

@@ -137,7 +137,8 @@ def load(path: PathLike) -> Release:
     for other in side_files(path).read:
         remedy = "Remove it: it was not released, and programs would read it together with the released file."
         raise InvalidFile(str(path), other.name, "a released file without others that change it", remedy)
-    opened = open_locations(path, **reading)
+    # A format such as GPX does not hold the numbers of rows, where each row is another person.
+    opened = open_locations(path, **reading).with_persons(by)
     if by is not None and by not in opened.columns:
         raise InvalidFile(str(beside), by, "a column of the released file", changed)
     frame, pairs = rows_of(opened)

@@ -88,7 +88,7 @@ def _area(stated: Area, found: Area) -> list[str]:
 
 def _points(path: Path, certificate: Certificate, working: Guarantee, area: Area) -> list[str]:
     """Compare numbers of points, columns and noise with the file."""
-    file = open_locations(path, **certificate["file"]["reading"])
+    file = open_locations(path, **certificate["file"]["reading"]).with_persons(certificate["person"])
     # Pseudonyms are not unchanged, and are in the column of persons.
     listed = {
         "radius_95",

@@ -84,6 +84,8 @@ class PublicRows:
     start : (float, float), optional
         The latitude and longitude of the first point of a recording of one person: likely to be where they live, and
         for them alone.
+    from_start : array, optional
+        The distance in metres of each point from there; it looks at the data like `reach`.
     read : ReadTimes, optional
         The times, as they were read: not all can be counted in every length of time.
     """
@@ -99,6 +101,7 @@ class PublicRows:
     untimed: bool = False
     reach: float | None = None
     start: tuple[float, float] | None = None
+    from_start: Floats | None = None
     read: ReadTimes | None = None
     _thinned: dict[str, PointFacts] = field(default_factory=dict, repr=False)
 
@@ -130,6 +133,11 @@ class PublicRows:
     def persons(self) -> int:
         """The number of persons."""
         return 1 if self.facts.persons is None else len(np.unique(self.facts.persons))
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether each person has one point, or one row with two places."""
+        return self.points == self.ends * self.persons
 
     @property
     def side(self) -> float:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from geoveil.cli import terminal
-from geoveil.cli.command import broken, command, gathered
+from geoveil.cli.command import TypedText, broken, command, gathered
 from geoveil.cli.file_arguments import SOURCE, incoming
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import as_json, possible
@@ -22,17 +22,19 @@ from geoveil.errors import GeoveilError
 from geoveil.requests.budgets import Budget
 from geoveil.requests.file_request import CROWD, FileRequest, FileSettings, QuestionOptions
 from geoveil.settings import LEVELS, PURPOSES
+from geoveil.text.typed_values import LENGTH
 from geoveil.text.words import hidden
 
 if TYPE_CHECKING:
-    from geoveil.advice import Advice, Use
+    from geoveil.advice import Advice, Outlook, Use
     from geoveil.requests.file_check import CheckedFile, Finding
 
 
 #: The word before a finding, and its colour; those of a verdict.
 _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", "cyan"), "stop": ("stop", "red")}
 #: The name of the released file for each purpose, and its ending; that of points follows from the source.
-_TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "answers": "answers"}
+_TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "answers": "middles.geojson"}
+_TARGETS |= {"summary": "summary"}
 
 
 @command(
@@ -40,6 +42,8 @@ _TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "
     "geoveil check trips.csv",
     "How is a map made of it?",
     "geoveil check trips.csv --person user --area 37.77,-122.42,50km --for map",
+    "Which settings leave tracks within 300 m of the true ones?",
+    "geoveil check trips.csv --person user --area 37.77,-122.42,50km --for tracks --within 300m",
 )
 @SOURCE
 @click.option(
@@ -48,6 +52,12 @@ _TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "
     type=click.Choice(PURPOSES),
     help="Show the command of this purpose alone; of home, also how near attacks come.",
 )
+@click.option(
+    "--within",
+    type=TypedText(LENGTH),
+    help="The largest error that is of use: a length such as 300m; for counts, a number of persons. The strongest "
+    "protection that keeps to it is proposed.",
+)
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing; say what is assumed.")
 @possible
 @gathered("data", lambda format, **given: (settings_of(given), format), ("person", *DATA))
@@ -55,6 +65,7 @@ _TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "
 def check(
     source: str,
     wanted: str | None,
+    within: float | None,
     yes: bool,
     budget: Budget | None,
     data: tuple[FileSettings, str | None],
@@ -71,9 +82,11 @@ def check(
         checked = _look(path, settings, asked)
         if not (yes or as_json) and source != "-" and terminal.interactive():
             checked = _answered(checked, asked)
-            wanted = wanted or _purpose(checked.advice)
+            if wanted is None and (wanted := _purpose(checked.file, asked)) is not None and within is None:
+                within = _tolerance(wanted)
+        advice = checked.file.advice(asked.guarantee, within)
     options = [] if form is None else ["--format", form]
-    shown = ShownCheck(checked.file, checked.findings, checked.advice, asked, source, tuple(options))
+    shown = ShownCheck(checked.file, checked.findings, advice, asked, source, tuple(options))
     if as_json:
         terminal.json(shown.data())
     else:
@@ -84,11 +97,10 @@ def check(
 
 @dataclass(frozen=True)
 class Looked:
-    """A file that was checked, with its findings and advice."""
+    """A file that was checked, with its findings."""
 
     file: CheckedFile
     findings: list[Finding]
-    advice: Advice | None
 
 
 def _look(path: Path, settings: FileSettings, budget: Budget) -> Looked:
@@ -96,8 +108,7 @@ def _look(path: Path, settings: FileSettings, budget: Budget) -> Looked:
 
     with terminal.waiting(f"Looking at {path.name}"):
         file = CheckedFile(path, settings, budget.protecting(settings.protect))
-        found = [*file.findings()]
-        return Looked(file, found, file.advice(budget.guarantee))
+        return Looked(file, [*file.findings()])
 
 
 def _answered(checked: Looked, budget: Budget) -> Looked:
@@ -120,14 +131,25 @@ def _answered(checked: Looked, budget: Budget) -> Looked:
     return checked if same else _look(file.path, settings, budget)
 
 
-def _purpose(advice: Advice | None) -> str | None:
+def _purpose(file: CheckedFile, budget: Budget) -> str | None:
     """Ask what the data is for."""
+    advice = file.advice(budget.guarantee)
     names = [] if advice is None else [use.purpose.name for use in advice.uses]
     if len(names) < 2:
         return None
     told = f"What for? {', '.join(names)}, or all"
     given: str = click.prompt(told, type=click.Choice([*names, "all"]), default="all", show_choices=False, err=True)
     return None if given == "all" else given
+
+
+def _tolerance(purpose: str) -> float | None:
+    """Ask how large an error may be."""
+    if purpose == "home":
+        return None
+    such = "a number of persons" if purpose == "counts" else "a length such as 300m"
+    told = f"Up to which error is it of use? {such[0].upper()}{such[1:]}, or any"
+    given = click.prompt(told, default="any", err=True)
+    return None if given == "any" else cast("float", TypedText(LENGTH).convert(given, None, None))
 
 
 @dataclass(frozen=True)
@@ -147,53 +169,68 @@ class ShownCheck:
         """Whether nothing must be stated or corrected first."""
         return all(finding.kind in ("good", "note") for finding in self.findings)
 
-    def command(self, use: Use) -> str | None:
-        """Return the command that releases the file for a purpose; None if it needs what is not installed."""
+    def command(self, use: Use, offer: Outlook | None = None) -> str | None:
+        """Return the command that releases the file for a purpose, as best or as another offer says.
+
+        It is None if nothing is useful, or if it needs what is not installed.
+        """
         from geoveil.geo.columns import ROW
 
-        best, purpose = use.best, use.purpose
-        if not use.useful or (purpose.name == "counts" and find_spec("h3") is None):
+        best, purpose = offer or use.best, use.purpose
+        question = use.asked(best)
+        if best.verdict == "hopeless" or (purpose.name == "counts" and find_spec("h3") is None):
             return None
         if purpose.name == "home":
-            return self._zones()
+            return self._zones(best)
         person = self.file.completed.person
-        labelled = person not in (None, ROW) and purpose.question not in CROWD
+        labelled = person not in (None, ROW) and question not in CROWD
         settings = replace(self.file.completed, pseudonyms=labelled, **best.data)  # type: ignore[arg-type]
+        if not (settings.thin or settings.protect not in (None, "point") or "motion" in best.question):
+            # A column of times that was assumed is named only where it is used.
+            settings = replace(settings, times=self.file.settings.times)
         request = FileRequest(
-            purpose.question,
+            question,
             self.file.path,
             self.source,
             settings,
             self.budget,
             _question_options(best.question),
-            target=self._target(purpose.name),
+            target=self._target(best.asks or purpose.name),
         )
-        report = ["--report", f"{purpose.name}.html"] if purpose.question in CROWD else []
+        report = ["--report", f"{purpose.name}.html"] if question in CROWD else []
         return " ".join([request.command(), *self.options, *report])
 
-    def _zones(self) -> str | None:
+    def _zones(self, offer: Outlook) -> str | None:
         """Return the command that hides the place where the first track begins."""
         rows, reading = self.file.rows, self.file.settings.reading
         if rows is None or rows.start is None or reading:
             return None
         place = "--at={:.5f},{:.5f}".format(*rows.start)
-        words = ["geoveil zones", shlex.quote(self.source), place, *self.budget.option]
+        margin = [f"--{name} {value}m" for name, value in offer.question.items()]
+        words = ["geoveil zones", shlex.quote(self.source), place, *self.budget.option, *margin]
         return " ".join([*words, "--centres centres.json -o home"])
 
     def _target(self, purpose: str) -> str:
         """Return a name for the released file that no file has, in the format of the source if that can be written."""
         from geoveil.geo.formats import targets
 
-        name = Path(_TARGETS.get(purpose) or f"{purpose}{targets(Path(self.source))[0]}")
+        known = targets(Path(self.source))
+        usual = ".geojson" if self.file.lines and known[0] in (".csv", ".tsv", ".xlsx") else known[0]
+        name = Path(_TARGETS.get(purpose) or f"{purpose}{usual}")
         free = (name if number == 1 else name.with_stem(f"{name.stem}-{number}") for number in range(1, 1000))
         return str(next((path for path in free if not path.exists()), name))
 
     def data(self) -> dict[str, object]:
         """Return everything for programs; the next command is that of the first useful purpose."""
         advice, best = self.advice, None if self.advice is None else self.advice.best
-        uses = [] if advice is None else [use.data() | {"command": self.command(use)} for use in advice.uses]
+        uses = [] if advice is None else [self._use(use) for use in advice.uses]
         told = {"ready": self.ready, "findings": [_data(finding) for finding in self.findings], "purposes": uses}
         return {**told, "next": None if best is None else self.command(best)}
+
+    def _use(self, use: Use) -> dict[str, object]:
+        told = use.data() | {"command": self.command(use)}
+        others = zip(use.others, use.data()["others"], strict=True)  # type: ignore[call-overload]
+        return told | {"others": [each | {"command": self.command(use, offer)} for offer, each in others]}
 
     def show(self, wanted: str | None) -> None:
         """Print the findings, then what the file can be used for with the command for each, or for one purpose."""
@@ -208,7 +245,7 @@ class ShownCheck:
         self._show_table(self.advice)
         for use in self.advice.uses:
             if wanted in (None, use.purpose.name):
-                self._show_use(self.advice, use, asked=wanted is not None)
+                self._show_use(self.advice, use, detailed=wanted is not None)
         terminal.answer("", *self._remarks())
 
     def _show_table(self, advice: Advice) -> None:
@@ -219,22 +256,27 @@ class ShownCheck:
         judged = f"at {hidden(float(self.budget.text))}" if name == "--hide" else f"with {name} {value}"
         terminal.answer(terminal.table(["", *levels, judged], rows))
 
-    def _show_use(self, advice: Advice, use: Use, *, asked: bool) -> None:
+    def _show_use(self, advice: Advice, use: Use, *, detailed: bool) -> None:
         wish = use.purpose.wish[0].upper() + use.purpose.wish[1:]
         terminal.answer(terminal.bold(wish), terminal.grid([("", use.told(advice.instead_of(use)))]))
         line = self.command(use)
         if line is not None:
-            # A backslash continues a command in the shells of Linux and macOS alone.
-            for part in [f"  {line}"] if os.name == "nt" else broken(line, terminal.console().width, prompt=" "):
-                click.echo(part)
+            _show_command(line)
         elif use.purpose.name == "counts" and use.useful:
             terminal.answer("  It needs a file of your districts (--regions), or the library h3 for hexagons.")
         if line is not None and use.purpose.name == "home":
             terminal.answer("  --at is where the first track begins: write your home there. Keep centres.json.")
-            if asked:
+            if detailed:
                 self._show_attacks()
             else:
                 terminal.answer("  --for home tells how near somebody comes to it with your tracks.")
+        for offer in use.others if detailed else ():
+            if (other := self.command(use, offer)) is not None:
+                terminal.answer(terminal.grid([("", f"or {offer.verdict}: {offer.text}")]))
+                _show_command(other)
+        if use.others and not detailed:
+            told = "; ".join(_briefly(use, offer) for offer in use.others)
+            terminal.answer(terminal.grid([("", f"or {told} (commands: --for {use.purpose.name})")]))
         terminal.answer("")
 
     def _show_attacks(self) -> None:
@@ -259,6 +301,11 @@ class ShownCheck:
         else:
             show_attacks(attacked)
 
+    def _is_short(self) -> bool:
+        """Return whether a shorter length of time than a day is proposed to be protected."""
+        uses = () if self.advice is None else self.advice.uses
+        return any(use.useful and use.best.data.get("protect") in ("1 hour", "10 minutes") for use in uses)
+
     def _remarks(self) -> list[str]:
         """Return what the reader should know about the commands."""
         told = [
@@ -270,9 +317,28 @@ class ShownCheck:
                 "The area was found by looking at the data, and it is published: name the one that you would have "
                 "named without looking. The smaller it is, the finer are maps and flows."
             )
+        if self._is_short():
+            told.append(
+                "Where less than a day is protected, every such stretch of time is hidden by itself: a place where "
+                "somebody stays for hours, such as a home, can be found by averaging."
+            )
         if any("missing" in finding.settings or "outside" in finding.settings for finding in self.findings):
             told.append("Rows are removed, as the certificate states.")
         return told
+
+
+def _briefly(use: Use, offer: Outlook) -> str:
+    """Return the error of an offer and what would be said to get it."""
+    stated = offer.settings.items()
+    texts = [OPTIONS.mention(name, value if isinstance(value, str) else f"{value:g}") for name, value in stated]
+    asked = f"'geoveil {offer.asks}'" if offer.asks else " ".join(texts) or "everything protected together"
+    return f"{offer.short} with {asked}"
+
+
+def _show_command(line: str) -> None:
+    # A backslash continues a command in the shells of Linux and macOS alone.
+    for part in [f"  {line}"] if os.name == "nt" else broken(line, terminal.console().width, prompt=" "):
+        click.echo(part)
 
 
 def _question_options(found: Mapping[str, str | float]) -> QuestionOptions:

@@ -98,7 +98,7 @@ def broken(line: str, width: int, prompt: str = "$") -> list[str]:
     """Break a shell command into lines that fit, with backslashes between them."""
     parts = [prompt]
     for word in re.split(r" (?=-|[^-]\S* -o|\S+$)", line):
-        if len(parts[-1]) + len(word) + 3 > width:
+        if parts != [prompt] and len(parts[-1]) + len(word) + 3 > width:
             parts[-1] += " \\"
             parts.append("   ")
         parts[-1] += f" {word}"

@@ -29,7 +29,7 @@ from geoveil.cli.keys import key
 from geoveil.cli.other_tools import convert_setting
 from geoveil.cli.plan import plan
 from geoveil.cli.problems import CODES, code_of, message_of, usage
-from geoveil.cli.questions import counts, flows, heatmap, hull, nearest, points, summary, within
+from geoveil.cli.questions import counts, flows, heatmap, hull, mean, nearest, points, summary, within
 from geoveil.cli.reproduction import experiments
 from geoveil.cli.serve import serve
 from geoveil.cli.smooth import smooth
@@ -80,7 +80,8 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 for each in (
-    *(demo, studio, points, hull, nearest, within, summary, heatmap, counts, flows, zones, smooth, density, serve),
+    *(demo, studio, points, mean, hull, nearest, within, summary, heatmap, counts, flows, zones, smooth),
+    *(density, serve),
     *(explain, plan, check, attack, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(each)

@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from geoveil import Concern, CrowdRelease, Ledger, Release
     from geoveil.release.kinds import Frame
 
-__all__ = ["DATA", "counts", "flows", "heatmap", "hull", "nearest", "points", "settings_of", "summary", "within"]
+__all__ = [
+    *("DATA", "counts", "flows", "heatmap", "hull", "mean", "nearest", "points", "settings_of", "summary", "within"),
+]
 
 _AREA = "--area 37.77,-122.42,50km"
 #: The largest number of rows of an answer that the terminal shows; files and JSON have all.
@@ -189,7 +191,7 @@ class FileQuestion:
         from geoveil.geo.formats import targets
         from geoveil.release.as_file import endings
 
-        placed = self.request.question == "hull" or self.request.options.locations is not None
+        placed = self.request.question in ("hull", "mean") or self.request.options.locations is not None
         special = {
             "points": targets(path),
             "heatmap": (*endings(), ".tif"),
@@ -448,6 +450,38 @@ def _wkt(release: Release) -> str:
     # Edges follow the ground, in many short steps.
     shapes = shapely.simplify(in_degrees(answers).array, 1e-5)
     return "\n".join(shapely.to_wkt(shape, rounding_precision=5) for shape in shapes)
+
+
+@command(
+    "Where is the middle of each user's trips, protecting any day?",
+    f"geoveil mean trips.csv -o middles.geojson --person user --protect '1 day' {_AREA} --hide 200m",
+)
+@_yes
+@question("mean", ("keep", "together", "pseudonyms", "label"), _ANSWERED)
+def mean(asking: FileQuestion, yes: bool) -> None:
+    """Release the mean of a file's locations, or of each person's: the middle of where they are.
+
+    The noise is that of a single point, however many points there are; if any day is protected, it is as much smaller
+    as a person has more days.
+    """
+
+    def show(done: ShownAnswer) -> None:
+        done.show(None if done.target.path is not None else lambda: _middles(done))
+
+    replace(asking, yes=yes).answer(show)
+
+
+def _middles(done: ShownAnswer) -> Table:
+    """Return the first answers with their errors."""
+    whole = done.releases[0].to_frame()
+    found = whole.head(_ROWS)
+    names, places = [done.each] if done.each else [], found.to_crs(4326).geometry
+    errors = zip(found["radius_95"], places, strict=True)
+    rows = [
+        [*(str(found[name].iloc[at]) for name in names), f"{place.y:.5f}, {place.x:.5f}", f"±{metres(off)}"]
+        for at, (off, place) in enumerate(errors)
+    ]
+    return terminal.table([*names, "middle", "error"], rows, total=len(whole))
 
 
 @command(

@@ -33,6 +33,8 @@ LOOKED = (
 )
 #: Outliers are farther away than this many times the radius that holds 80% of the points, and than this distance in m.
 _FAR, _LEAST = 10.0, 50_000.0
+#: If no area covers these, the share of points that one is to cover.
+_BULK = 0.98
 #: Radii of proposed discs in km, also multiplied by 10, 100 and 1000.
 _ROUND = (10, 15, 20, 30, 50, 75)
 #: Coordinates seem swapped if at least the first share of points is near a city after swapping and at most the second
@@ -218,6 +220,13 @@ def propose_area(degrees: Floats) -> AreaSuggestion | None:
     lat, lon = _middle(real)
     away = ground_distances(lat, lon, *real[:, ::-1].T)
     bulk = real[away <= max(_FAR * float(np.quantile(away, 0.8)), _LEAST)]
+    found = _covering(bulk, degrees, known)
+    # A few points that are far away, such as those of a test on a desk, make no area too large.
+    return found or _covering(real[away <= float(np.quantile(away, _BULK))], degrees, known)
+
+
+def _covering(bulk: Floats, degrees: Floats, known: Floats) -> AreaSuggestion | None:
+    """Return the best area that covers the bulk of the points, if there is one."""
     lat, lon = _middle(bulk)
     for place, area in _candidates(bulk, lat, lon):
         plane = Plane(system_of("crs", GEOGRAPHIC), area)

@@ -1077,13 +1077,18 @@ class Locations(Card):
         some._rows = rows
         return some
 
-    def check(self, *, hide: Hide = None, rho: Rho = None, epsilon: Epsilon = None) -> Advice:
+    def check(
+        self, *, hide: Hide = None, rho: Rho = None, epsilon: Epsilon = None, within: float | None = None
+    ) -> Advice:
         """Say what the data can be used for, from its public numbers alone. Nothing is released or charged.
 
         Parameters
         ----------
         hide, rho, epsilon : optional
             The budget that is planned; by default 100 m are hidden. Errors for 100 m, 500 m and 2 km are told as well.
+        within : float, optional
+            The largest error that is of use, in metres or, for counts, persons: then the best settings are those that
+            protect most and keep to it.
 
         Returns
         -------
@@ -1102,7 +1107,11 @@ class Locations(Card):
         ('publish a map of where people are', 'good', 'locations.heatmap(800, hide=200)')
         """
         hide = LEVELS["low"] if hide is rho is epsilon is None else hide
-        return advise(self._rows.public_rows(self._protect, self._progress), promise(hide, rho, epsilon, None))
+        guarantee = promise(hide, rho, epsilon, None)
+        if within is not None and not within > 0:
+            remedy = "It is the largest error that is of use, in metres or persons."
+            raise InvalidParameter("within", within, "positive", remedy)
+        return advise(self._rows.public_rows(self._protect, self._progress), guarantee, within)
 
     @steady()
     def attack(

@@ -44,6 +44,8 @@ def sample_rows(
     """Return noisy points in any order. Row i gets the noise of mechanisms[which[i]], independent of all others."""
     if not all(mechanism.independent for mechanism in mechanisms):
         raise ValueError("A mechanism draws the noise of a person's points together; use sample_people.")
+    if not len(rows):
+        return np.empty((0, rows.shape[1]))
     scale, cell = (np.array([getattr(m, name) for m in mechanisms])[which] for name in ("scale", "grid"))
     alone = np.ones(len(rows), dtype=np.int64)
     return round_to_grid(as_reals(rows), scale, cell, mechanisms[0].noise(source, alone, rows.shape[1]), source)

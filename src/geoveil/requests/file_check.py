@@ -28,7 +28,8 @@ from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
 from geoveil.requests.budgets import rho_and_epsilon
 from geoveil.requests.file_request import FileSettings
-from geoveil.requests.persons import guess_person, recognised_trips, recorded_by_one
+from geoveil.requests.persons import guess_person, has_tracks, recognised_trips, recorded_by_one
+from geoveil.requests.time_guesses import guess_times
 from geoveil.text.messages import PYTHON, Mention, Naming, Text, worded
 from geoveil.text.words import counted
 
@@ -52,6 +53,7 @@ class Proposed(TypedDict, total=False):
     outside: Literal["drop"]
     missing: Literal["drop"]
     person: str
+    times: str
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,8 @@ class CheckedFile:
     typical: TypicalPerson | None = None
     #: The public numbers of the file, if a release is possible; known after `findings`.
     rows: PublicRows | None = None
+    #: Whether some rows are lines; known after `findings`.
+    lines: bool = False
     #: The settings with those that findings propose; known after `findings`.
     completed: FileSettings = field(init=False)
 
@@ -234,6 +238,7 @@ class CheckedFile:
             else:
                 yield Finding("note", problem, "One of the columns to be removed cannot be read.")
             return
+        self.lines = bool((shapely.get_type_id(frame.geometry.array) != 0).any())
         findings = [*_about(file, frame, self.settings)]
         yield from findings
         for finding in findings:
@@ -251,12 +256,14 @@ class CheckedFile:
             yield Finding("note", what, "They are released unchanged: clean them, or warn the recipient.")
         degrees = to_degrees(shapely.get_coordinates(frame.geometry.array), file.crs)
         first = (float(degrees[0, 1]), float(degrees[0, 0]))
+        recorded = recorded_by_one(file, frame) and has_tracks(self.path)
         self.rows = PublicRows.of(
             rows,
             trip=recognised_trips(file, frame),
             untimed=bool(rows.counted.removed.untimed) and self.completed.missing != "drop",
             reach=_reach(degrees),
-            start=first if recorded_by_one(file, frame) else None,
+            start=first if recorded else None,
+            from_start=ground_distances(*first, *degrees[:, ::-1].T) if recorded else None,
         )
 
     def _rehearse(self, file: LocationFile) -> CountedRows:
@@ -279,15 +286,17 @@ class CheckedFile:
             self.typical = TypicalPerson.of(rows)
         return rows
 
-    def advice(self, guarantee: Guarantee) -> Advice | None:
+    def advice(self, guarantee: Guarantee, within: float | None = None) -> Advice | None:
         """Return what the file can be used for, once it was checked; None if something must be corrected first.
 
         Parameters
         ----------
         guarantee : CGP or GP
             The guarantee for all points of a person together.
+        within : float, optional
+            The largest error that is of use, in metres or, for counts, persons.
         """
-        return None if self.rows is None else advise(self.rows, guarantee)
+        return None if self.rows is None else advise(self.rows, guarantee, within)
 
 
 def _reach(degrees: Floats) -> float:
@@ -321,6 +330,15 @@ def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSett
                 "Which rows were outside is not hidden.",
             )
     yield from _places(file, frame, plane, settings)
+    if settings.times is None and not file.time_columns and (times := guess_times(file, frame)) is not None:
+        what = f"It is assumed that {times.column!r} counts {times.unit_name} from a start: {times.span} in all."
+        other = Message("If not, say so: {unit}.", unit=Mention("times", times.other))
+        yield Finding("note", what, other, Proposed(times=times.stated))
+    if settings.times is None and len(file.time_columns) > file.points_in_a_row == 1:
+        first, *others = file.time_columns
+        what = f"It is assumed that the time of a row is in {first!r}."
+        other = Message("If not, say so, such as with {other}.", other=Mention("times", others[0]))
+        yield Finding("note", what, other, Proposed(times=first))
     people = [*_people(file, frame, settings.person, plane)]
     yield from people
     guessed = next((name for finding in people if (name := finding.settings.get("person")) is not None), None)

@@ -411,7 +411,7 @@ class FileRequest:
             release = locations.points(
                 rho=rho,
                 epsilon=epsilon,
-                keep=[*self.options.keep] or None,
+                keep=self._kept or None,
                 order=self.options.order,
                 method=self.options.method,
                 to=first,
@@ -439,10 +439,12 @@ class FileRequest:
         """Ask the question of data, or of a session about it, and write the answer if a file is named."""
         its, (rho, epsilon) = self.options, rho_and_epsilon(self.budget.guarantee)
         if self.question == "points":
-            keep = [*its.keep] or None
+            keep = self._kept or None
             return locations.points(rho=rho, epsilon=epsilon, keep=keep, order=its.order, method=its.method)
         if self.question == "hull":
             return locations.hull(rho=rho, epsilon=epsilon, together=its.together, count=its.count, to=to)
+        if self.question == "mean":
+            return locations.mean(rho=rho, epsilon=epsilon, together=its.together, to=to)
         if self.question == "nearest":
             assert its.k is not None
             share, together = its.locations, its.together
@@ -469,6 +471,13 @@ class FileRequest:
         assert self.question == "flows"
         between = self.regions if its.cell is None else its.cell
         return locations.flows(between, rho=rho, epsilon=epsilon, trip=its.trip, **counting, to=to)
+
+    @property
+    def _kept(self) -> list[str]:
+        """The columns to be released; those of times are named without their unit."""
+        from geoveil.geo.seconds import time_column
+
+        return [str(time_column(name, self.file.columns)) for name in self.options.keep]
 
     @property
     def _place(self) -> geopandas.GeoSeries:
@@ -757,7 +766,7 @@ def _option(name: str, value: object) -> str:
         value = ",".join(map(str, value))
     if isinstance(value, Path):
         return f"{name} {_path(value.name)}"
-    if name == "--cell" and isinstance(value, float):
+    if name in ("--cell", "--bandwidth") and isinstance(value, float):
         value = f"{value / 1000:g}km" if value >= 1000 else f"{value:g}m"
     text = shlex.quote(str(value))
     # A value that begins with a dash must not be read as an option.

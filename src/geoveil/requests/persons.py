@@ -14,13 +14,15 @@ from geoveil.geo.formats.histories import history_in
 from geoveil.geo.recognition import names_persons
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import geopandas
     import pandas as pd
 
     from geoveil.geo.formats.location_file import LocationFile
     from geoveil.geo.planes import Plane
 
-__all__ = ["guess_person", "recognised_trips", "recorded_by_one"]
+__all__ = ["guess_person", "has_tracks", "recognised_trips", "recorded_by_one"]
 
 #: Words in the names of columns that hold names, or parts of the movements of one person.
 _NEVER = frozenset(
@@ -80,6 +82,17 @@ def recorded_by_one(file: LocationFile, frame: geopandas.GeoDataFrame) -> bool:
     likely = [] if _of_one_account(file) else [name for name in file.recognised.persons if name in frame]
     several = any(names_persons(name) and frame[name].nunique() > 1 for name in likely)
     return not several and (ending(file.path) in _RECORDINGS or history_in(file.path) is not None)
+
+
+def has_tracks(path: Path) -> bool:
+    """Return whether a recording has tracks that can be shared: waypoints alone are none."""
+    from geoveil.errors import GeoveilError
+    from geoveil.requests.shared_tracks import TrackFiles
+
+    try:
+        return len(TrackFiles.read([path])) > 0
+    except GeoveilError:
+        return False
 
 
 def _of_one_account(file: LocationFile) -> bool:

@@ -98,12 +98,19 @@ def documents(path: Path) -> list[Any]:
 
 
 def _objects(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a file: those of its lines, of its list, or of the one list of locations in an object."""
+    """Return the objects of a file: those of its lines, of its list, or of the one list of locations in an object.
+
+    They may also be the members of one object.
+    """
     found = documents(path)
     [rows] = found if len(found) == 1 else [found]
     if isinstance(rows, dict):
         lists = [value for value in rows.values() if isinstance(value, list) and value]
         located = [value for value in lists if _are_located(value)]
+        keyed = [value for value in rows.values() if isinstance(value, dict)]
+        if not located and len(keyed) == len(rows) and _are_alike(keyed) and _are_located(keyed):
+            # Each object is under a key of its own, such as its number.
+            return keyed
         rows = located[0] if len(located) == 1 else [rows]
         if rows == found and isinstance(rows[0].get("features"), list):
             rows = [_row(feature) for feature in rows[0]["features"]]
@@ -112,6 +119,12 @@ def _objects(path: Path) -> list[dict[str, Any]]:
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("a row that is no object")
     return list(rows)
+
+
+def _are_alike(objects: list[dict[str, Any]]) -> bool:
+    """Return whether several objects have members of the same names, as the rows of a table have."""
+    sets = [frozenset(each) for each in objects[:SAMPLE]]
+    return len(sets) > 1 and all(2 * len(each & sets[0]) >= len(each | sets[0]) for each in sets)
 
 
 def _row(feature: dict[str, Any]) -> dict[str, Any]:

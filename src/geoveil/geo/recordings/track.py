@@ -147,18 +147,21 @@ def track_of(
 
 
 def listed_times(texts: Sequence[str | None]) -> Times:
-    """Return times of ISO 8601 in UTC, NaT where there is none; a time without a zone is in UTC.
+    """Return times of ISO 8601 in UTC, NaT where there is none or it is no time; one without a zone is in UTC.
 
     Examples
     --------
-    >>> listed_times(["2024-03-01T13:00:00+01:00", "2024-03-01T12:00:00Z", None]).astype(str).tolist()
-    ['2024-03-01T12:00:00.000000', '2024-03-01T12:00:00.000000', 'NaT']
+    >>> listed_times(["2024-03-01T13:00:00+01:00", "2024-03-01T12:00:00Z", None, "soon"]).astype(str).tolist()
+    ['2024-03-01T12:00:00.000000', '2024-03-01T12:00:00.000000', 'NaT', 'NaT']
     """
+    from contextlib import suppress
     from datetime import UTC, datetime
 
     found = []
     for text in texts:
-        when = datetime.fromisoformat(text.strip()) if text and text.strip() else None
+        when = None
+        with suppress(ValueError):
+            when = datetime.fromisoformat((text or "").strip())
         if when is not None and when.tzinfo is not None:
             when = when.astimezone(UTC).replace(tzinfo=None)
         found.append(when)
