@@ -457,7 +457,7 @@ def _wkt(release: Release) -> str:
     f"geoveil mean trips.csv -o middles.geojson --person user --protect '1 day' {_AREA} --hide 200m",
 )
 @_yes
-@question("mean", ("keep", "together", "pseudonyms", "label"), _ANSWERED)
+@question("mean", ("keep", "together", "count", "pseudonyms", "label"), _ANSWERED)
 def mean(asking: FileQuestion, yes: bool) -> None:
     """Release the mean of a file's locations, or of each person's: the middle of where they are.
 

@@ -444,7 +444,7 @@ class FileRequest:
         if self.question == "hull":
             return locations.hull(rho=rho, epsilon=epsilon, together=its.together, count=its.count, to=to)
         if self.question == "mean":
-            return locations.mean(rho=rho, epsilon=epsilon, together=its.together, to=to)
+            return locations.mean(rho=rho, epsilon=epsilon, together=its.together, count=its.count, to=to)
         if self.question == "nearest":
             assert its.k is not None
             share, together = its.locations, its.together
