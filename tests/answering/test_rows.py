@@ -216,6 +216,7 @@ def test_noise_is_that_of_the_points_that_remain() -> None:
     first = gv.Locations(x, crs=4326, area=BAY, outside="drop").points(rho=1e-4)
     alone = gv.Locations(x[:2], crs=4326, area=BAY).points(rho=1e-4)
     assert first.answers[0].mechanisms == alone.answers[0].mechanisms
+    assert first.n is not None
     moved = x.copy()
     moved[2] = [-122.4, 37.7]
     assert gv.Locations(moved, crs=4326, area=BAY, outside="drop").points(rho=1e-4).n == first.n + 1

@@ -210,7 +210,8 @@ def test_the_far_side_is_seen_through_the_earth(lat: float, lon: float) -> None:
     """By vectors from the centre of the Earth, also at the opposite point, where doubles would be decimetres off."""
     rng = np.random.default_rng(13)
     away = np.concatenate([rng.uniform(0, 2e7, 10), rng.uniform(1.9999e7, 2.0004e7, 5)])
-    points = np.column_stack(EARTH.fwd(*np.repeat([[lon], [lat]], 15, axis=1), rng.uniform(0, 360, 15), away)[:2])
+    east, north = np.repeat([[lon], [lat]], 15, axis=1)
+    points = np.column_stack(EARTH.fwd(east, north, rng.uniform(0, 360, 15), away)[:2])
     points = np.concatenate([points, [[lon, -lat], [(lon + 360) % 360 - 180, -lat]]])
     found = Tangent(lat, lon).forward_through(points, 3e6)
     with mpmath.workdps(40):
