@@ -104,6 +104,7 @@ def test_places_are_found_and_confirmed(project: Project, tmp_path: Path) -> Non
     [(place, often)] = project.tracks.proposed.places
     assert often == "3 times, 0 of them at night"
     assert place in page
+    assert "for you alone" in page
     assert project.tracks.fields["places"] == ""
     assert sent(project, "tracks", **{**FIELDS, "files": "rides", "places": "", "confirmed": place}) == ""
     assert project.tracks.fields["places"] == place

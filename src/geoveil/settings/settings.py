@@ -192,8 +192,8 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
         ),
         Setting(
             "noise",
-            "Also give released points noise of this ρ per square metre: outside of the discs a guarantee for each "
-            "point, inside nothing. It needs --area.",
+            "Also give released points noise of this ρ per square metre: outside of the discs they have a guarantee of "
+            "their own, and from inside nothing is released. It needs --area.",
             line=_NUMBER,
             page=OnPage("the noise of points"),
         ),
