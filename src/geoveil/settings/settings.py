@@ -192,7 +192,7 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
         ),
         Setting(
             "noise",
-            "Also give released points noise of this ρ per square metre: outside of the discs they have a guarantee of "
+            "Also give released points noise of this ρ per square metre: outside of discs they have a guarantee of "
             "their own, and from inside nothing is released. It needs --area.",
             line=_NUMBER,
             page=OnPage("the noise of points"),
