@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil.attacks import Attacks, Seen, attack_points, least_error, link, most_linked, most_within
+from geoveil.attacks import Attacks, Seen, attack_points, link, most_linked, most_within
 from geoveil.attacks.bounds import false_alarm
 from geoveil.errors import InvalidInput
 from geoveil.noise.reals import Floats
+from geoveil.privacy import least_error
 
 BAY = gv.local(lat=37.77, lon=-122.42, radius=50_000)
 RHO = 1e-4

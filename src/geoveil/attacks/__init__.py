@@ -1,7 +1,7 @@
 """Attacks on releases, for owners who hold the truth: how far off an attacker is, and what the guarantee allows."""
 
 from geoveil.attacks.attack import Attack, Attacks
-from geoveil.attacks.bounds import least_error, most_linked, most_within
+from geoveil.attacks.bounds import most_linked, most_within
 from geoveil.attacks.cut_tracks import attack_cut_tracks, attack_zones
 from geoveil.attacks.linking import link
 from geoveil.attacks.nearby import NearbyAnswer, find_nearby
@@ -17,7 +17,6 @@ __all__ = [
     "attack_points",
     "attack_zones",
     "find_nearby",
-    "least_error",
     "link",
     "most_linked",
     "most_within",

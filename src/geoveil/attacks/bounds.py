@@ -1,4 +1,4 @@
-"""What a guarantee allows: how near an attacker can come to a place, and how often link a track to its person.
+"""What a guarantee allows: how often an attacker comes near a place, and links a track to its person.
 
 docs/understand/attacks.md has the proofs.
 """
@@ -11,23 +11,12 @@ import numpy as np
 
 from geoveil.noise.reals import Floats
 
-__all__ = ["false_alarm", "least_error", "most_linked", "most_within"]
+__all__ = ["false_alarm", "most_linked", "most_within"]
 
 #: Radii, in units of 1/√ρ, of the discs in which the place is taken to lie when the general bound is computed.
 _RADII = np.geomspace(0.05, 30.0, 120)
 #: The probability at most with which luck alone is called an attack that beats its bound.
 _LUCK = 1e-6
-
-
-def least_error(rho: float) -> float:
-    """Return the least root mean square error in metres of any attack that moves with the data.
-
-    Examples
-    --------
-    >>> least_error(1e-4)
-    100.0
-    """
-    return 1 / math.sqrt(rho)
 
 
 def most_within(rho: float, distance: float, *, gaussian: bool = False) -> float:

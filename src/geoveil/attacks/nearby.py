@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from geoveil.attacks.attack import Attack, Attacks
-from geoveil.attacks.bounds import least_error
 from geoveil.noise.reals import Floats
+from geoveil.privacy import least_error
 
 __all__ = ["NearbyAnswer", "find_nearby"]
 

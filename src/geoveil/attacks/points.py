@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from geoveil.attacks.attack import Attack, Attacks, about
-from geoveil.attacks.bounds import least_error
 from geoveil.attacks.linking import link
 from geoveil.attacks.seen import Seen
 from geoveil.geo.geometries import Index
@@ -20,6 +19,7 @@ from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.kernels import NoisyPoints
 from geoveil.postprocess.motion import Motion
 from geoveil.postprocess.remapping import over_cells
+from geoveil.privacy import least_error
 
 __all__ = ["attack_points", "smoothed"]
 

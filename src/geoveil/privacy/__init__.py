@@ -2,6 +2,7 @@
 
 from geoveil.privacy.durations import Duration, as_duration, duration_words, is_duration
 from geoveil.privacy.guarantees import CGP, GP, Certificate, Guarantee, certified, promise, total
+from geoveil.privacy.meaning import least_error
 from geoveil.privacy.metrics import (
     METRICS,
     Metric,
@@ -41,6 +42,7 @@ __all__ = [
     "is_duration",
     "kept_of_thinned",
     "largest_stretch_sum",
+    "least_error",
     "promise",
     "protected_metric",
     "regular_stretch_size",

@@ -19,6 +19,7 @@ __all__ = [
     "check_chance",
     "check_distance",
     "epsilon_hiding",
+    "least_error",
     "rho_hiding",
     "rho_hiding_gaussian",
 ]
@@ -65,6 +66,20 @@ def attacker_cgp(rho: float, distance: float) -> float:
     # With L = log(a/(1-a)) the left side is L·tanh(L/2), which lies between L - 1 and min(L, L²/2).
     logit = brentq(lambda v: v * math.tanh(v / 2) - target, 0.0, target + 1 + math.sqrt(2 * target) + 1, xtol=1e-15)
     return 1 / (1 + math.exp(-float(logit)))
+
+
+def least_error(rho: float) -> float:
+    """Return 1/√ρ, the least root mean square error in the plane of an attack that moves with the data.
+
+    It is in metres, and ρ is the budget for moving all points of a person together. docs/understand/attacks.md has
+    the proof.
+
+    Examples
+    --------
+    >>> least_error(1e-4)
+    100.0
+    """
+    return 1 / math.sqrt(rho)
 
 
 def rho_hiding(distance: float, chance: float) -> float:

@@ -14,6 +14,7 @@ from geoveil.queries import Points
 from geoveil.release.answered import Answered
 from geoveil.release.as_file import endings, write_frame, write_release
 from geoveil.release.as_layers import degrees, truth_layer
+from geoveil.release.attackers import attackers_gains
 from geoveil.release.figures import draw_map
 from geoveil.release.kinds import Frame
 from geoveil.report import Layer, Report, Scene, compose, small_map
@@ -417,7 +418,8 @@ within coordinateUncertaintyInMeters of the original one with probability 95%.'
         layers = self.layers() if truth is None else (truth_layer(truth, self), *self.layers())
         name = self.kind.title or f"Released {facts.query.replace('_', ' ')}"
         where = None if basemap is None else str(basemap)
-        return Report(title or name, layers, facts, self.certificate(), basemap=where, width=width)
+        gains = attackers_gains(cast("Release", self))
+        return Report(title or name, layers, facts, self.certificate(), attacker=gains, basemap=where, width=width)
 
     @steady()
     def _repr_html_(self) -> str:

@@ -79,6 +79,8 @@ class Report:
         The accounts that were charged; empty if none was. Accounts are named only if the release names the persons.
     remarks : tuple of str
         Sentences to show below the map.
+    attacker : tuple of str
+        Sentences about what an attacker gains by averages and smoothing, from public facts.
     basemap : str, optional
         The path of the user's own base map, which is drawn in quiet greys.
     width : float, optional
@@ -99,6 +101,7 @@ class Report:
     certificate: Certificate
     balances: tuple[Balance, ...] = field(default=())
     remarks: tuple[str, ...] = field(default=())
+    attacker: tuple[str, ...] = field(default=(), kw_only=True)
     basemap: str | None = None
     width: float | None = None
 

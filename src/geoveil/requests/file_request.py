@@ -520,13 +520,16 @@ class FileRequest:
         width: float | None = None,
     ) -> Report:
         """Return the report of the answers, with the layers of its map."""
+        from geoveil.release.attackers import attackers_gains
         from geoveil.report import Report
 
         several = len(releases) > 1
         whole, different, remarks = combined(releases, self.guarantee) if several else (releases[0], {}, ())
         certificate = whole.certificate() | different
         drawn, paid = tuple(layers), tuple(balances)
-        return Report(title, drawn, whole.facts(), certificate, paid, remarks, basemap=basemap, width=width)
+        gains = () if several else attackers_gains(whole)
+        facts = whole.facts()
+        return Report(title, drawn, facts, certificate, paid, remarks, attacker=gains, basemap=basemap, width=width)
 
     # The same, to be copied ----------------------------------------------------------------------------------------
 
