@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from geoveil.serve import targets
+from geoveil.serve.config import PersonConfig
+from geoveil.serve.desk import Taken
+from geoveil.serve.readings import PingReading
+from geoveil.serve.service import Service
 from tests.serve.bodies import CLIENTS, SECRETS, ClientBody, client_body
 from tests.serve.serving import FINE, TRUE, config_in, now, running
 from tests.serve.targets import receiving
@@ -40,7 +45,9 @@ def test_no_true_place_leaves(
     """Replies, forwards, logs, metrics, pages, errors and the database are searched after all clients have sent."""
     left: list[bytes] = []
     with receiving() as target, running(config_in(tmp_path, _TARGETS.format(url=target.url))) as service:
-        logging.getLogger("geoveil.serve").addHandler(caplog.handler)
+        for name in ("geoveil.serve", "uvicorn.error", "asyncio"):
+            logging.getLogger(name).addHandler(caplog.handler)
+            caplog.set_level(logging.DEBUG, logger=name)
         link = service.ask("POST", "/v1/links", "owner", json={"persons": ["ann"], "window": "1 day"}).json()
         start = now() - 86_400
         for index, client in enumerate(CLIENTS):
@@ -66,15 +73,55 @@ def test_no_true_place_leaves(
         left += [service.client.get(link["url"]).content, service.ask("GET", "/health").content]
         requests = target.wait(20)
         left += [part for each in requests for part in (each.path.encode(), repr(each.headers).encode(), each.body)]
+        places = service.service.tables.since("ann", 0, 1000)
     left += [caplog.text.encode(), *(repr(record.__dict__).encode() for record in caplog.records)]
     left += [text.encode() for text in capfd.readouterr()]
     left += [path.read_bytes() for path in tmp_path.iterdir() if path.name != "geoveil.toml"]
     assert any(b"geoveil_published" in each for each in left)
     assert sum(map(len, left)) > 50_000
-    for canary in CANARIES:
-        for each in left:
-            assert canary not in each, (canary, each[max(each.find(canary) - 200, 0) :][:400])
+    assert len(places) >= len(CLIENTS)
+    assert sum(record.getMessage() == "pings" for record in caplog.records) >= len(CLIENTS)
+    # A released place may have the digits of the true one by chance.
+    released = [
+        text.encode() for place in places for each in (place.lat, place.lon) for text in (f"{each}", f"{each:.4f}")
+    ]
+    assert not found(left, released)
     assert all(token.encode() not in each for token in service.tokens.values() for each in left)
+
+
+def found(left: list[bytes], released: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """What tells a place, and what is around it."""
+    hits = []
+    for each in left:
+        for text in released:
+            each = each.replace(text, b"")
+        hits += [(canary, each[max(each.find(canary) - 200, 0) :][:400]) for canary in CANARIES if canary in each]
+    return hits
+
+
+def test_planted_leaks_are_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service that logs what it has read, or forwards what it was sent, is caught."""
+    take = Service.take
+
+    async def leaking(
+        self: Service, kind: str, person: PersonConfig, device: str, reading: PingReading
+    ) -> list[Taken]:
+        logging.getLogger("geoveil.serve").info("pings %s", reading)
+        return await take(self, kind, person, device, reading)
+
+    monkeypatch.setattr(Service, "take", leaking)
+    monkeypatch.setattr(targets, "released_message", lambda *_: {"lat": TRUE[0]})
+    with receiving() as target:
+        more = f'\n[[target]]\nkind = "recorder"\nurl = "{target.url}"\n'
+        with running(config_in(tmp_path, more)) as service:
+            logging.getLogger("geoveil.serve").addHandler(caplog.handler)
+            caplog.set_level(logging.DEBUG, logger="geoveil.serve")
+            service.send(client_body("Overland", now() - 100))
+            (request,) = target.wait(1)
+    assert found([caplog.text.encode()], [])
+    assert found([request.body], [])
 
 
 def test_the_search_finds_what_is_hidden() -> None:

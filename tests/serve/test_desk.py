@@ -30,11 +30,11 @@ def test_old_queues_draw_nothing(service: Running) -> None:
     assert service.pings_of("bob") == before
 
 
-def test_long_lists_are_cut(service: Running) -> None:
-    """A list of more than 5000 points is read up to there."""
+def test_long_lists_are_refused(service: Running) -> None:
+    """More than 5000 points in one request are too many: none of them is lost without a word."""
     many = [{"time": 1_777_881_600, "lat": 37.7, "lon": -122.4}] * 5001
-    reply = service.ask("POST", "/v1/pings", "bob/phone", json=many)
-    assert len(reply.json()) == 5000
+    assert service.ask("POST", "/v1/pings", "bob/phone", json=many).status_code == 413
+    assert service.ask("POST", "/overland", "bob/phone", json={"locations": many}).status_code == 413
 
 
 def test_broken_requests_fail_alone(service: Running) -> None:

@@ -154,8 +154,18 @@ class Desk:
         """Whether requests are answered."""
         return self._thread.is_alive() and self._work.qsize() <= _WAITING
 
-    async def run(self, do: Callable[[Turn], T], size: int = 1) -> T:
-        """Return what work returns, after its commit; raise Unavailable if it fails or takes too long."""
+    async def run(self, do: Callable[[Turn], T], size: int = 1, deadline: float | None = None) -> T:
+        """Return what work returns, after its commit; raise Unavailable if it fails or takes too long.
+
+        Parameters
+        ----------
+        do : callable
+            The work.
+        size : int
+            The number of its pings.
+        deadline : float, optional
+            The time of the loop until which somebody waits.
+        """
         if not self.is_working:
             self.turns["overload"] += 1
             raise Unavailable
@@ -163,20 +173,26 @@ class Desk:
         work: _Work[T] = _Work(do, size, loop, loop.create_future())
         self._work.put(work)
         try:
-            return await asyncio.wait_for(work.future, _PATIENCE)
+            patience = _PATIENCE if deadline is None else max(deadline - loop.time(), 0.0)
+            return await asyncio.wait_for(work.future, patience)
         except TimeoutError:
             self.turns["timeout"] += 1
             raise Unavailable from None
 
     async def take(self, person: str, fixes: Sequence[Fix]) -> list[Taken]:
-        """Take in pings of a person in order, and return what became of each."""
+        """Take in pings of a person in order, and return what became of each.
+
+        If a long list takes too long, its sender repeats it, and what was answered before is only looked up.
+        """
         received = int(clock.time() * 10**6)
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
         found: list[Taken] = []
         for start in range(0, len(fixes), _CHUNK):
             chunk = fixes[start : start + _CHUNK]
             found += await self.run(
                 lambda turn, chunk=chunk: [self._take(turn, person, fix, received) for fix in chunk],  # type: ignore[misc]
                 len(chunk),
+                deadline,
             )
         return found
 

@@ -205,7 +205,10 @@ class DeviceRoutes:
 
 
 async def _read(read: Callable[[bytes], PingReading], body: bytes) -> PingReading:
-    return await run_in_threadpool(read, body) if len(body) > _LONG else read(body)
+    reading = await run_in_threadpool(read, body) if len(body) > _LONG else read(body)
+    if reading.is_too_long:
+        raise Refused(413)
+    return reading
 
 
 async def body_of(request: Request) -> bytes:

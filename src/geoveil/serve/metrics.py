@@ -55,12 +55,14 @@ class Metrics:
             found = [*self._counts.items(), *self._gauges.items()]
             return sum(value for (each, having), value in found if each == name and wanted <= set(having))
 
-    def text(self, more: Mapping[str, Iterable[tuple[str, int]]] = {}) -> str:
-        """Return everything in the format of Prometheus."""
+    def text(self, outcomes: Mapping[str, Iterable[tuple[str, int]]]) -> str:
+        """Return everything in the format of Prometheus, with further counts by outcome."""
         with self._lock:
             samples = [*self._counts.items(), *self._gauges.items()]
             seconds, answered, total = sorted(self._seconds), self._answered, self._total
-        samples += [((name, (("outcome", outcome),)), value) for name, rows in more.items() for outcome, value in rows]
+        samples += [
+            ((name, (("outcome", outcome),)), value) for name, rows in outcomes.items() for outcome, value in rows
+        ]
         lines: list[str] = []
         for name, (kind, about) in _HELP.items():
             lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -56,21 +55,18 @@ class Fix:
 class PingReading:
     """What a body has: its fixes in the order in which they were sent, each with its position, and what is not used.
 
-    `size` is the number of points, used or not. `encrypted` tells whether the sender reads encrypted answers.
+    `size` is the number of points, used or not. `encrypted` tells whether the sender reads encrypted answers, and
+    `is_too_long` that there are more points than one request may have.
     """
 
     fixes: list[tuple[int, Fix]] = field(default_factory=list)
     unused: dict[int, Unused] = field(default_factory=dict)
     encrypted: bool = False
+    is_too_long: bool = False
 
     @property
     def size(self) -> int:
         return len(self.fixes) + len(self.unused)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How many points are not used, by reason."""
-        return Counter(self.unused.values())
 
     def add(self, found: Fix | Unused) -> None:
         """Add the next point."""
@@ -81,8 +77,8 @@ class PingReading:
 
     @classmethod
     def of(cls, *found: Fix | Unused) -> PingReading:
-        """Return the reading of these points; too many of them are not used."""
-        reading = cls()
+        """Return the reading of these points."""
+        reading = cls(is_too_long=len(found) > _POINTS)
         for each in found[:_POINTS]:
             reading.add(each)
         return reading
