@@ -9,7 +9,6 @@ from typing import Any
 
 import duckdb
 import geopandas
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,11 +20,6 @@ import geoveil as gv
 from geoveil.errors import InvalidCoordinateSystem, InvalidData
 from tests.formats import BAY
 from tests.questions import CROWD_QUESTIONS, QUESTIONS, ask, release_of
-
-with warnings.catch_warnings():
-    # It tells which of its optional libraries are missing.
-    warnings.simplefilter("ignore")
-    import movingpandas
 
 HOMES = pd.DataFrame({"user": ["ann", "bob"], "lat": [37.78, 37.76], "lon": [-122.41, -122.45]})
 FRAME = geopandas.GeoDataFrame(HOMES[["user"]], geometry=geopandas.points_from_xy(HOMES.lon, HOMES.lat), crs=4326)
@@ -72,6 +66,8 @@ def test_duckdb_takes_releases() -> None:
 @pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")
 def test_ibis_takes_releases() -> None:
     """A release is a table of Ibis, and a table of Ibis returns as one."""
+    import ibis
+
     shown = ibis.memtable(pa.table(RELEASE))
     assert shown.filter(shown.user == "ann").count().execute() == 1
     check_frame(released(shown))
@@ -117,6 +113,11 @@ def test_every_answer_is_a_stream(name: str) -> None:
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_a_trajectory_collection_is_taken() -> None:
     """Trajectories of MovingPandas are points with times, and `person` names their column of trajectories."""
+    with warnings.catch_warnings():
+        # It tells which of its optional libraries are missing.
+        warnings.simplefilter("ignore")
+        import movingpandas
+
     times = pd.date_range("2026-05-04", periods=4, freq="min")
     rows = pd.DataFrame({"user": ["ann", "ann", "bob", "bob"], "when": times})
     rows = pd.concat([HOMES.loc[[0, 1, 1, 0], ["lat", "lon"]].reset_index(drop=True), rows], axis=1)
