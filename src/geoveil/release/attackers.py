@@ -48,7 +48,7 @@ def attackers_gains(release: Release) -> tuple[str, ...]:
     if release.plane is None or not isinstance(first, Gaussian):
         return ()
     try:
-        nearest = hidden(least_error(float(release.cost().as_cgp().budget)))
+        nearest = hidden(least_error(float(release.cost().budget)))
     except GeoveilError:
         # What all points of a person cost together is not known.
         return ()
