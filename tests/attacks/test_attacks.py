@@ -269,6 +269,21 @@ def test_a_map_of_the_crowd_helps() -> None:
     assert found["map of the crowd"].root_mean_square < 0.6 * found["released point"].root_mean_square
 
 
+def test_known_places_are_recognised() -> None:
+    """Where people can only be at a few public places, the likeliest of them is mostly the true one."""
+    doors = geopandas.GeoSeries.from_xy(-122.42 + np.arange(5) * 0.02, np.full(5, 37.77), crs=4326)
+    frame = pd.DataFrame({"user": [*"abcdefghij"], "lat": 37.77, "lon": -122.42 + np.arange(10) % 5 * 0.02})
+    locations = truth(frame)
+    release = locations.points(rho=RHO)
+    found = locations.attack(release, prior=doors)["known places"]
+    assert (found.typical < 0.01, found.bound) == (True, None)
+    degrees = np.column_stack([doors.x, doors.y])
+    in_degrees = gv.Locations(degrees, crs=4326, area=BAY)
+    assert in_degrees.attack(degrees, prior=degrees)["known places"].off[0] < 0.01
+    with pytest.raises(InvalidInput, match=r"^prior = .*GeoSeries of points"):
+        locations.attack(release, prior=np.full((2, 2), np.nan))
+
+
 # Answers, and tracks that were cut ----------------------------------------------------------------------------------
 
 

@@ -96,6 +96,7 @@ def page(attacks: Attacks) -> str:
         "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1e293b;"
         "background:#fff}.warning{color:#b91c1c;font-weight:600}table{border-collapse:collapse;width:100%}"
         "th,td{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #cbd5e1;vertical-align:top}"
+        "td{white-space:nowrap}"
         "small{display:block;font-weight:400;color:#475569}figure{margin:1.5rem 0}figcaption span{margin-right:1rem}"
     )
     return (

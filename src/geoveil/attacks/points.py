@@ -18,7 +18,7 @@ from geoveil.postprocess.deconvolution import deconvolve
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.kernels import NoisyPoints
 from geoveil.postprocess.motion import Motion
-from geoveil.postprocess.remapping import over_cells
+from geoveil.postprocess.remapping import choose, over_cells, over_places
 from geoveil.privacy import least_error
 
 __all__ = ["attack_points", "smoothed"]
@@ -35,7 +35,9 @@ _CROWD, _MANY, _CELLS = 5, 200, 120
 _STEPS, _TOUCH = 60, 1.0
 
 
-def attack_points(seen: Seen, motion: Motion | Habits | None, progress: Callable[[float], None]) -> Attacks:
+def attack_points(
+    seen: Seen, motion: Motion | Habits | None, progress: Callable[[float], None], prior: Floats | None = None
+) -> Attacks:
     """Attack released points in every way that their columns allow.
 
     Parameters
@@ -46,6 +48,8 @@ def attack_points(seen: Seen, motion: Motion | Habits | None, progress: Callable
         How people move, for the smoother; None for no smoothing.
     progress : callable
         Called with the share of the work that is done.
+    prior : (m, 2) array, optional
+        Public places, in metres, at one of which each point is.
     """
     bound = None if seen.rho is None else least_error(seen.rho)
     there = seen.sizes > 0
@@ -67,6 +71,10 @@ def attack_points(seen: Seen, motion: Motion | Habits | None, progress: Callable
         does = "moves points to where all released points say that people are"
         # A map of the crowd is knowledge about places, which no guarantee about a person bounds.
         found.append(of_points("map of the crowd", does, _by_map(seen), None))
+    if prior is not None:
+        noisy = NoisyPoints(seen.released, seen.noise, seen.scales)
+        likeliest = choose(over_places(noisy, prior, np.ones(len(prior))), prior, np.ones(len(prior))).mean
+        found.append(of_points("known places", "moves points to the likeliest of known places", likeliest, None))
     progress(0.8)
     if seen.clock:
         hour, day = seen.hours()

@@ -50,6 +50,7 @@ def attacked(
     released: Any,
     motion: str | Motion | None,
     places: Sequence[HiddenPlace],
+    prior: Any,
     claimed: Guarantee | None,
 ) -> Attacks:
     """Attack what was released of locations; see `Locations.attack`."""
@@ -62,11 +63,25 @@ def attacked(
         return _cut(locations, released, places)
     shown = _released(released, data)
     motion = "person" if motion is None else motion
-    prior = _MOTIONS.get(motion) if isinstance(motion, str) else motion
-    if not isinstance(prior, Motion | Habits):
+    moves = _MOTIONS.get(motion) if isinstance(motion, str) else motion
+    if not isinstance(moves, Motion | Habits):
         allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
         raise InvalidParameter("motion", motion, allowed, 'Leave it out: it is "person".')
-    return attack_points(_paired(data, shown, claimed), prior, locations._progress)
+    known = None if prior is None else _known_places(prior, data)
+    return attack_points(_paired(data, shown, claimed), moves, locations._progress, known)
+
+
+def _known_places(prior: Any, data: Intake) -> Floats:
+    """Return public places in metres of the plane of the truth."""
+    plane, own = data.form.plane, getattr(prior, "crs", None)
+    if own is not None and plane is not None:
+        places = Plane(own, plane.area).into(form_of(prior, Plane(own, plane.area)).own_coords())
+    else:
+        places = data.form.into(np.asarray(prior, dtype=float).reshape(-1, 2))
+    if not len(places) or not np.isfinite(places).all():
+        allowed = "a GeoSeries of points, or an (m, 2) array in the coordinate system of the data"
+        raise InvalidParameter("prior", prior, allowed, "Leave it out.")
+    return places
 
 
 # What was released --------------------------------------------------------------------------------------------------
@@ -105,10 +120,7 @@ def _released(released: Any, data: Intake) -> _Shown:
         own = plane.crs
     there = None if plane is None or own is None else Plane(own, plane.area)
     form = form_of(frame, there, pairs)
-    coords = form.coords.values
-    if there is not None and not hasattr(frame, "geometry") and not pairs:
-        coords = there.into(coords)
-    return _Shown(coords, form)
+    return _Shown(form.coords.values, form)
 
 
 def _read(path: Path) -> Any:

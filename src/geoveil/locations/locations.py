@@ -66,6 +66,7 @@ from geoveil.zones import MARGIN, Hiding, Near, PlacesLike, Rules, places_of
 
 if TYPE_CHECKING:
     import geopandas
+    from numpy.typing import ArrayLike
 
     from geoveil.attacks import Attacks
     from geoveil.locations.hiding import ChargedCentres
@@ -1120,6 +1121,7 @@ class Locations(Card):
         *,
         motion: str | Motion | None = None,
         places: PlacesLike | None = None,
+        prior: geopandas.GeoSeries | ArrayLike | None = None,
         hide: Hide = None,
         rho: Rho = None,
         epsilon: Epsilon = None,
@@ -1138,6 +1140,8 @@ class Locations(Card):
             How people move, for the attacker who smooths tracks; by default "person".
         places : as for `hide_places`, optional
             The hidden places, for tracks that were cut around them.
+        prior : GeoSeries of points or (m, 2) array, optional
+            Public places at which true points can be, such as addresses; an array is in the system of the data.
         hide, rho, epsilon : optional
             What another tool claims to guarantee for all points of a person; the guarantee of a `Release` is known.
 
@@ -1163,7 +1167,7 @@ class Locations(Card):
 
         hidden = [] if places is None else places_of(places)
         claimed = None if hide is rho is epsilon is None else promise(hide, rho, epsilon, None)
-        return attacked(self, released, motion, hidden, claimed)
+        return attacked(self, released, motion, hidden, prior, claimed)
 
     # How a question is asked: the budget becomes a guarantee, and the rows answer.
 
