@@ -102,7 +102,7 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
         assert (loaded.value["rho"] == 5e-5).all()
     inside = loaded.clamp(shapely.box(-122.6, 37.6, -122.3, 37.9))
     assert inside.value.geometry.within(shapely.box(-122.61, 37.59, -122.29, 37.91)).all()
-    times = np.arange(loaded.n) * 60.0
+    times = np.arange(len(loaded.value)) * 60.0
     assert loaded.smooth("car", times=times).guarantee == release.guarantee
 
 

@@ -20,11 +20,11 @@ EVERYTHING = [*QUESTIONS, *CROWD_QUESTIONS]
 def test_the_table_lists_every_question() -> None:
     """Every public method of locations that takes a budget is in the table.
 
-    But for that which opens a session, for hidden places, where the budget is that of centres, and for advice.
+    But for that which opens a session, for hidden places, where the budget is that of centres, advice and attacks.
     """
     methods = {name: getattr(gv.Locations, name) for name in dir(gv.Locations) if not name.startswith("_")}
     asked = {name for name, method in methods.items() if "rho" in inspect.signature(method).parameters}
-    assert asked == {*EVERYTHING, "check", "session", "hide_places"}
+    assert asked == {*EVERYTHING, "check", "session", "hide_places", "attack"}
 
 
 @pytest.mark.parametrize("name", EVERYTHING)

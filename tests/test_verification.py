@@ -328,7 +328,8 @@ def test_all_files_of_a_release_are_known(first: str, tmp_path: Path) -> None:
         to: dict[str, Any] = {} if first == "in memory" else {"to": tmp_path / "first.csv"}
         release = session.points(rho=1e-4, **to)
         files = [release.to_file(tmp_path / name) for name in ("again.csv", "again.gpkg")]
-        files.append(release.smooth("taxi", times=np.arange(release.n) * 60.0).to_file(tmp_path / "smooth.csv"))
+        smooth = release.smooth("taxi", times=np.arange(len(release.value)) * 60.0)
+        files.append(smooth.to_file(tmp_path / "smooth.csv"))
         for path in [*files, *to.values()]:
             assert gv.verify(path, ledger=ledger).outcome == "holds", path
         ledger.verify([release.certificate()])

@@ -357,7 +357,7 @@ def test_waypoints_are_no_tracks_to_share(run: Any, tmp_path: Path) -> None:
     use = _use(run, "points", "climbs.gpx", "--person", "row")
     assert run(*shlex.split(use["command"])[1:]).code == 0
     assert run("verify", "points.gpx").code == 0
-    assert len(gv.load("points.gpx").person) == 40  # type: ignore[arg-type]
+    assert len(gv.load("points.gpx").person) == 40
 
 
 def test_of_several_columns_of_times_one_is_assumed(run: Any, tmp_path: Path) -> None:

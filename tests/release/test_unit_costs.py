@@ -21,7 +21,7 @@ WALK = np.column_stack([np.arange(len(TIMES)) * 100.0, np.zeros(len(TIMES))])
 
 def spent(release: gv.Release, length: float) -> float:
     """Return the largest sum of 1/(2σ²) over the points of a stretch of time, by trying every stretch."""
-    scales = np.full(release.n, release.scale) if release.point_scales is None else release.point_scales
+    scales = np.full(len(TIMES), release.scale) if release.point_scales is None else release.point_scales
     each = 1 / (2 * scales**2)
     return max(float(each[(start <= TIMES) & (start + length >= TIMES)].sum()) for start in TIMES)
 

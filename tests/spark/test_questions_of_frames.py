@@ -147,7 +147,7 @@ def test_numbers_of_points_are_hidden(spark: Any, tmp_path: Path) -> None:
     locations = gv.Locations(frame, person="user", area=AREA)
     release = locations.center(rho=RHO, count="hidden", to=tmp_path / "centers")
     certificate = release.certificate()
-    assert release.n is certificate["n"] is certificate["rows_removed"] is None
+    assert [release.n, certificate["n"], certificate["rows_removed"]] == [None] * 3
     assert "number and the order of a person's points are secret" in certificate["words"]
     assert gv.verify(tmp_path / "centers")
     with pytest.raises(InvalidParameter, match=r"^order = 'hidden'.*toPandas"):

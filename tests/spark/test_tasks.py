@@ -259,8 +259,9 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
     rows = asked(table)
     monkeypatch.setattr("geoveil.spark.rows.open_frame", lambda *given, **how: (rows.frame, rows.file))
     all_rows = SparkRows(rows.frame, Reading(), Settings(person="user", area=AREA))
+    asking = how_asked(gv.GP(epsilon=0.01, metric="1"), tmp_path / "out", source=Experiment(rng))
     with pytest.raises(InvalidParameter, match="rng"):
-        all_rows.points("best", how_asked(gv.GP(epsilon=0.01, metric="1"), tmp_path / "out", source=Experiment(rng)))
+        all_rows.points("best", "public", asking)
     rows.counted.tasks += [TaskFacts(0, points=30), TaskFacts(1, points=10)]
     rows.people.add(pa.array(["u0000", "u0001"]), np.array([20, 20]))
     found = [TaskFacts(0, points=40, released=40)]
@@ -286,7 +287,7 @@ def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
     rows = SparkRows(own.frame, Reading(), Settings(person="user", area=AREA, pseudonyms=True))
     asking = how_asked(gv.CGP(rho=RHO), tmp_path / "other", key="may")
     with pytest.raises(InvalidParameter, match="key file"):
-        rows.points("best", asking)
+        rows.points("best", "public", asking)
     with pytest.raises(InvalidParameter, match="key file"):
         rows.answer(partial(requests.summary, name="center", method="best"), asking)
 

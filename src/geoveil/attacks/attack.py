@@ -117,7 +117,7 @@ class Attacks(Card):
     >>> walk = pd.DataFrame({"lat": 37.77, "lon": -122.42, "time": pd.date_range("2026-05-04", periods=50, freq="h")})
     >>> truth = gv.Locations(walk, area=bay)
     >>> found = truth.attack(truth.points(rho=1e-4))
-    >>> found["averaging"].bound, found["averaging"].off[0] < found["released point"].off[0]
+    >>> found["averaging"].bound, bool(found["averaging"].off[0] < found["released point"].off[0])
     (100.0, True)
     """
 

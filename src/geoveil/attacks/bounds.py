@@ -65,7 +65,7 @@ def most_linked(rho: float, apart: float) -> float:
     Examples
     --------
     >>> most_linked(1e-4, 0.0), round(most_linked(1e-4, 100.0), 2)
-    (0.5, 0.83)
+    (0.5, 0.92)
     """
     from geoveil.privacy import CGP
 
