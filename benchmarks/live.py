@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import geoveil as gv
-from geoveil.live.habits import PERSON, VEHICLE
-from geoveil.live.smoother import smooth
+from geoveil.movement.habits import PERSON, VEHICLE
+from geoveil.movement.smoother import smooth
 from geoveil.postprocess.motion import TAXI, WALKING
 from geoveil.postprocess.smoothing import smooth as smooth_by_motion
 

@@ -10,8 +10,8 @@ from geoveil.attacks.attack import Attack, Attacks, about
 from geoveil.attacks.linking import link
 from geoveil.attacks.seen import Seen
 from geoveil.geo.geometries import Index
-from geoveil.live.habits import Habits
-from geoveil.live.smoother import smooth as smooth_by_habits
+from geoveil.movement.habits import Habits
+from geoveil.movement.smoother import smooth as smooth_by_habits
 from geoveil.noise.reals import Floats
 from geoveil.postprocess import smoothing
 from geoveil.postprocess.deconvolution import deconvolve

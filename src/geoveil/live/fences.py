@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil.live.mixture import MixturePart, chance_within
+from geoveil.movement.mixture import MixturePart, chance_within
 
 if TYPE_CHECKING:
     import shapely

@@ -23,12 +23,12 @@ from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.tangent import Tangent, clamp_to_disc
 from geoveil.host.arithmetic import steady
 from geoveil.live.fences import Fence, FenceEvent
-from geoveil.live.filter import Filter
-from geoveil.live.habits import PERSON, VEHICLE, Habits
-from geoveil.live.mixture import chance_within, geometric_median, radius_of
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
 from geoveil.mechanisms import Gaussian
+from geoveil.movement.filter import Filter
+from geoveil.movement.habits import PERSON, VEHICLE, Habits
+from geoveil.movement.mixture import chance_within, geometric_median, radius_of
 from geoveil.noise import Reals, source_of
 from geoveil.privacy import CGP, Duration, Metric, as_duration, exact, promise, protected_metric
 from geoveil.privacy.durations import MICROSECONDS, duration_words
@@ -297,7 +297,7 @@ class Stream(Card):
         import geopandas
         import pandas as pd
 
-        from geoveil.live.smoother import smooth
+        from geoveil.movement.smoother import smooth
 
         low = -(2**62) if since is None else _microseconds(since)
         high = 2**62 if until is None else _microseconds(until)

@@ -19,8 +19,8 @@ from geoveil.geo.forms import Floats, Form, Index
 from geoveil.geo.planes import Plane
 from geoveil.geo.point_times import point_times
 from geoveil.geo.table_kinds import table_of
-from geoveil.live.habits import PERSON, Habits
 from geoveil.mechanisms import Gaussian
+from geoveil.movement.habits import PERSON, Habits
 from geoveil.postprocess import motion as motions
 from geoveil.postprocess.motion import Motion
 from geoveil.privacy import Guarantee

@@ -18,9 +18,9 @@ from geoveil.facts import SMOOTHED
 from geoveil.geo.forms import Floats, Form
 from geoveil.geo.point_times import point_seconds, point_times
 from geoveil.host.arithmetic import steady
-from geoveil.live.habits import PERSON, Habits
-from geoveil.live.smoother import smooth as smooth_by_habits
 from geoveil.mechanisms import Gaussian
+from geoveil.movement.habits import PERSON, Habits
+from geoveil.movement.smoother import smooth as smooth_by_habits
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoveil.live.filter import Filter, motions
-from geoveil.live.habits import PERSON, VEHICLE
-from geoveil.live.mixture import MixturePart, chance_within, geometric_median, merge, merging_cost, radius_of
-from geoveil.live.places import PlaceMemory
+from geoveil.movement.filter import Filter, motions
+from geoveil.movement.habits import PERSON, VEHICLE
+from geoveil.movement.mixture import MixturePart, chance_within, geometric_median, merge, merging_cost, radius_of
+from geoveil.movement.places import PlaceMemory
 
 
 def part(weight: float, x: float, deviation: float, *, mode: int = 0) -> MixturePart:

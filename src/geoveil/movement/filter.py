@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from math import exp, expm1, log
 from typing import NamedTuple, TypedDict
 
-from geoveil.live.habits import Habits
-from geoveil.live.mixture import STAY, MixturePart, merge, merging_cost
-from geoveil.live.places import PlaceMemory
+from geoveil.movement.habits import Habits
+from geoveil.movement.mixture import STAY, MixturePart, merge, merging_cost
+from geoveil.movement.places import PlaceMemory
 
 __all__ = ["LONGEST", "STEP", "Filter", "FilterState", "Motions", "motions"]
 

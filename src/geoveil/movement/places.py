@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from geoveil.live.habits import Habits
-from geoveil.live.mixture import MixturePart
+from geoveil.movement.habits import Habits
+from geoveil.movement.mixture import MixturePart
 
 __all__ = ["KnownPlace", "PlaceMemory"]
 

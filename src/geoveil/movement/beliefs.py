@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from geoveil.live.filter import motions
-from geoveil.live.habits import Habits
+from geoveil.movement.filter import motions
+from geoveil.movement.habits import Habits
 
 __all__ = ["NO_FIX", "Beliefs", "Floats", "KnownPlaces", "Steps"]
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from geoveil.live.beliefs import AGE, NO_FIX, SPREAD, WEIGHT, Beliefs, Floats, KnownPlaces, Steps, X, Y
-from geoveil.live.filter import LONGEST, STEP
-from geoveil.live.habits import Habits
-from geoveil.live.mixture import STAY, MixturePart
-from geoveil.live.places import PlaceMemory
+from geoveil.movement.beliefs import AGE, NO_FIX, SPREAD, WEIGHT, Beliefs, Floats, KnownPlaces, Steps, X, Y
+from geoveil.movement.filter import LONGEST, STEP
+from geoveil.movement.habits import Habits
+from geoveil.movement.mixture import STAY, MixturePart
+from geoveil.movement.places import PlaceMemory
 
 __all__ = ["Smoothed", "smooth"]
 
@@ -75,7 +75,7 @@ def smooth(y: Floats, times: Floats, sigma: ArrayLike, habits: Habits, *, sizes:
 
     Examples
     --------
-    >>> from geoveil.live.habits import PERSON
+    >>> from geoveil.movement.habits import PERSON
     >>> rng = np.random.default_rng(1)
     >>> times = np.arange(0.0, 6 * 3600.0, 60.0)
     >>> true = np.column_stack([np.clip(times - 3 * 3600, 0, 3600) * 2, np.zeros(len(times))])

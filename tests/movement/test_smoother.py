@@ -10,12 +10,12 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import InvalidData
-from geoveil.live import smoother
-from geoveil.live.beliefs import WEIGHT, Beliefs, Steps, X, Y
-from geoveil.live.filter import Filter
-from geoveil.live.habits import PERSON, Habits, Travel
-from geoveil.live.mixture import geometric_median
-from geoveil.live.smoother import smooth
+from geoveil.movement import smoother
+from geoveil.movement.beliefs import WEIGHT, Beliefs, Steps, X, Y
+from geoveil.movement.filter import Filter
+from geoveil.movement.habits import PERSON, Habits, Travel
+from geoveil.movement.mixture import geometric_median
+from geoveil.movement.smoother import smooth
 from geoveil.postprocess.motion import WALKING
 from geoveil.postprocess.smoothing import smooth as smooth_by_motion
 
