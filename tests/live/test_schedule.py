@@ -89,7 +89,8 @@ def test_a_schedule_goes_on_where_it_was() -> None:
     again = Schedule(DAY, MINUTE, longer)
     last = found[-1].time
     again.restore(
-        [Held(found[0].time, None, [each for each in found if each.time >= last - one]) for one in (DAY, 7 * DAY)]
+        [Held(found[0].time, None, [each for each in found if each.time >= last - one]) for one in (DAY, 7 * DAY)],
+        last,
     )
     later = [last + gap for gap in (1, MINUTE, HOUR, 2 * HOUR, DAY)]
     assert paid(again, later) == paid(schedule, later)

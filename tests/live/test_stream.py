@@ -29,12 +29,12 @@ from geoveil.noise import Reals
 from tests.live.streams import AREA, DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
 from tests.systems import POSIX
 
-#: Gaps between pings in seconds, and what happens: an ordinary ping, a late one, a repeated one, a crash while an
-#: answer is drawn, and a restart.
+#: Gaps between pings in seconds, and what happens: an ordinary ping, one in a zone, a late one, a repeated one, a
+#: crash while an answer is drawn, and a restart.
 HAPPENINGS = st.lists(
     st.tuples(
         st.sampled_from([0.0, 1e-6, 1.0, 59.999999, 60.0, 61.5, 600.0, 3599.999999, 3600.0, 3600.000001, 9000.0]),
-        st.sampled_from(["ping", "ping", "ping", "late", "again", "crash", "restart"]),
+        st.sampled_from(["ping", "ping", "ping", "zone", "late", "again", "crash", "restart"]),
     ),
     min_size=1,
     max_size=40,
@@ -50,12 +50,17 @@ def live(happenings: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         draws = Draws(patch)
         one, time = stream(5e-4, "1 hour"), START * MICROSECONDS
+        hidden = one.zone("37.9,-122.3")
         for gap, what in happenings:
             time += round(gap * MICROSECONDS)
             if what == "restart":
                 one = reopened(one)
             elif what == "late":
                 draws.update(one, time - 1_800_000_000)
+            elif what == "zone":
+                before = len(draws.drawn)
+                draws.update(one, time, lat=hidden.lat, lon=hidden.lon)
+                assert len(draws.drawn) == before
             elif what == "crash":
                 with patch.context() as inner, pytest.raises(Crash) if one._schedule.offer(time) else patch.context():
                     inner.setattr(MemoryStore, "answer", _crash)
@@ -506,7 +511,15 @@ def crash_refunds(patch: pytest.MonkeyPatch) -> None:
 
 
 BUGS = [one_early, charge_after_draw, dedupe_by_place, restart_forgets, crash_refunds]
-RESTARTS = [(60.0, "ping"), (600.0, "restart"), (0.0, "again"), (60.0, "crash"), (0.0, "ping"), (0.0, "late")] * 12
+RESTARTS = [
+    (60.0, "ping"),
+    (600.0, "restart"),
+    (0.0, "again"),
+    (60.0, "crash"),
+    (0.0, "ping"),
+    (0.0, "late"),
+    (60.0, "zone"),
+] * 12
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from geoveil.budget.ledger import Ledger
 from geoveil.budget.stores import Transaction
 from geoveil.errors import LedgerError
 from geoveil.live.schedule import Paid
-from geoveil.live.store import LedgerStore, ReleasedPing, Saved, StreamStore
+from geoveil.live.store import LedgerStore, ReleasedPing, Saved, StreamStore, written
 from geoveil.live.stream import Stream
 
 __all__ = ["JointCommit"]
@@ -96,6 +95,9 @@ class _JointStore(StreamStore):
     def answers(self, since: int, until: int) -> list[ReleasedPing]:
         return self._kept.answers(since, until)
 
+    def add_zone(self, identity: str, zone: str) -> None:
+        self._kept.add_zone(identity, zone)
+
 
 def _write(transaction: Transaction, pending: dict[str, _Pending]) -> None:
     condition, names = transaction.among([*pending])
@@ -107,7 +109,7 @@ def _write(transaction: Transaction, pending: dict[str, _Pending]) -> None:
             raise LedgerError(f"Another process updates the stream {name!r}.", "Let one process update it.")
         for number, paid, answer in each.pings:
             assert answer is not None
-            rows.append((name, number, *paid, json.dumps([answer.x, answer.y, answer.scale])))
+            rows.append((name, number, *paid, written(answer)))
     transaction.insert("geoveil_pings", ("stream", "number", *Paid._fields, "answer"), rows)
     ends = [(each.pings[-1][0], name) for name, each in pending.items()]
     transaction.write("UPDATE geoveil_streams SET last = ? WHERE name = ?", *ends)

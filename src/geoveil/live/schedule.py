@@ -36,7 +36,7 @@ class Paid(NamedTuple):
 class Held(NamedTuple):
     """What an account holds: `began` and `before` of `SlidingAccount`, and what was paid, in order of time."""
 
-    began: int
+    began: int | None
     before: int | None
     paid: Sequence[Paid]
 
@@ -79,20 +79,26 @@ class Schedule:
         self.accounts += [
             SlidingAccount(capacity, length, max(length // _INTERVALS, 1)) for length, capacity in longer
         ]
+        #: The times of the last ping that was used, and of the last one that was charged.
         self.last: int | None = None
+        self._charged: int | None = None
         #: The latest time that was asked about: what is forgotten then cannot be asked about earlier times.
         self._latest: int | None = None
 
     def offer(self, time: int) -> Paid | None:
         """Return what a ping at a time may spend; None if it is late, or comes too soon after the last."""
-        if self._latest is not None and time < self._latest:
+        if not self.takes(time):
             return None
-        self._latest = time
-        if self.last is not None and time < self.last + max(self.every, 1):
-            return None
-        active = self.ramp if self.last is None else min(time - self.last, self.ramp)
+        active = self.ramp if self._charged is None else min(time - self._charged, self.ramp)
         cost = min(self._offered(account, time, active) for account in self.accounts)
         return Paid(time, active, cost) if cost > 0 else None
+
+    def takes(self, time: int) -> bool:
+        """Return whether a ping at a time is used: whether it is neither late nor too soon after the last one."""
+        if self._latest is not None and time < self._latest:
+            return False
+        self._latest = time
+        return self.last is None or time >= self.last + max(self.every, 1)
 
     def _offered(self, account: SlidingAccount, time: int, active: int) -> int:
         """Return what an account offers for a ping."""
@@ -110,18 +116,21 @@ class Schedule:
         return active is not None and active < _SPARSE * account.stretch
 
     def pay(self, paid: Paid) -> None:
-        """Spend what was offered."""
-        for account in self.accounts:
-            account.charge(paid.time, paid.cost, paid.active)
+        """Spend what was offered; a ping that costs nothing is only noted."""
+        if paid.cost:
+            for account in self.accounts:
+                account.charge(paid.time, paid.cost, paid.active)
+            self._charged = paid.time
         self._note(paid.time)
 
-    def restore(self, held: Sequence[Held]) -> None:
-        """Take over what earlier processes spent, given what each account must hold."""
+    def restore(self, held: Sequence[Held], last: int) -> None:
+        """Take over what earlier processes spent, given what each account must hold, and the time of the last ping."""
         for account, each in zip(self.accounts, held, strict=True):
             account.began, account.before = each.began, each.before
             for time, active, cost in each.paid:
                 account.hold(time, cost, active)
-                self._note(time)
+                self._charged = time
+        self._note(last)
 
     def _note(self, time: int) -> None:
         self.last = self._latest = time

@@ -24,7 +24,7 @@ from geoveil.privacy import CGP
 if TYPE_CHECKING:
     from geoveil.budget.ledger import Ledger
 
-__all__ = ["LedgerStore", "MemoryStore", "ReleasedPing", "Saved", "StreamStore"]
+__all__ = ["LedgerStore", "MemoryStore", "ReleasedPing", "Saved", "StreamStore", "written"]
 
 T = TypeVar("T")
 
@@ -35,23 +35,31 @@ CREATE TABLE IF NOT EXISTS geoveil_streams (name TEXT PRIMARY KEY, id TEXT NOT N
   checkpoint TEXT NOT NULL, checked BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS geoveil_pings (stream TEXT NOT NULL, number BIGINT NOT NULL, time BIGINT NOT NULL,
   active BIGINT NOT NULL, cost BIGINT NOT NULL, answer TEXT, PRIMARY KEY (stream, number));
-CREATE INDEX IF NOT EXISTS geoveil_pings_time ON geoveil_pings (stream, time)
+CREATE INDEX IF NOT EXISTS geoveil_pings_time ON geoveil_pings (stream, time);
+CREATE TABLE IF NOT EXISTS geoveil_stream_zones (stream TEXT NOT NULL, id TEXT NOT NULL, zone TEXT NOT NULL,
+  PRIMARY KEY (stream, id))
 """
 #: What the account has paid for a stream: the first charge, if several were made.
 _PROMISE = "SELECT parameters FROM geoveil_history WHERE event = 'charge' AND release = ? ORDER BY number LIMIT 1"
 _PINGS = "FROM geoveil_pings WHERE stream = ?"
+#: Pings in zones cost nothing, and no account holds them.
+_CHARGED = f"{_PINGS} AND cost > 0"
 #: The first ping since the last gap that is longer than a stretch, and the one before it.
-_BEGAN = f"""SELECT time, before FROM (SELECT time, LAG(time) OVER (ORDER BY number) AS before {_PINGS}) AS pings
+_BEGAN = f"""SELECT time, before FROM (SELECT time, LAG(time) OVER (ORDER BY number) AS before {_CHARGED}) AS pings
   WHERE before IS NULL OR time - before > ? ORDER BY time DESC LIMIT 1"""
 
 
 class ReleasedPing(NamedTuple):
-    """A released point: its time in microseconds, its metres in the plane, and the scale of its noise."""
+    """A released point: its time in microseconds, its metres in the plane, and the scale of its noise.
+
+    For a ping in a zone, whose id is given then, it is the centre of the zone with half of its radius.
+    """
 
     time: int
     x: float
     y: float
     scale: float
+    zone: str = ""
 
 
 @dataclass
@@ -59,11 +67,15 @@ class Saved:
     """A stream as it was stored: how many pings were charged, and what is needed to go on."""
 
     last: int = 0
+    #: The time of the last of them.
+    latest: int = 0
     #: What the account of each stretch holds.
     held: Sequence[Held] = ()
     #: The last checkpoint, if there is one, and what was released since.
     checkpoint: str = ""
     since: Sequence[ReleasedPing] = ()
+    #: The zones, as JSON.
+    zones: Sequence[str] = ()
 
 
 class StreamStore(ABC):
@@ -85,6 +97,10 @@ class StreamStore(ABC):
     def answers(self, since: int, until: int) -> list[ReleasedPing]:
         """Return what was released from one time to another, in order of time."""
 
+    @abstractmethod
+    def add_zone(self, identity: str, zone: str) -> None:
+        """Store a zone as JSON, durably, in place of an earlier one with this id."""
+
 
 @dataclass
 class MemoryStore(StreamStore):
@@ -92,23 +108,29 @@ class MemoryStore(StreamStore):
 
     _paid: list[Paid] = field(default_factory=list)
     _answers: list[ReleasedPing] = field(default_factory=list)
+    _zones: dict[str, str] = field(default_factory=dict)
     _process: tuple[int, bytes] = field(default_factory=this_process)
 
     def load(self, stretches: Sequence[tuple[int, int]]) -> Saved:
+        zones = [*self._zones.values()]
         if not self._paid:
-            return Saved()
-        return Saved(len(self._paid), [self._held(length) for length, _ in stretches], since=self._answers)
+            return Saved(zones=zones)
+        held = [self._held(length) for length, _ in stretches]
+        return Saved(len(self._paid), self._paid[-1].time, held, since=self._answers, zones=zones)
 
     def _held(self, stretch: int) -> Held:
         """Return what the account of a stretch holds."""
-        gaps = [i for i in range(1, len(self._paid)) if self._paid[i].time - self._paid[i - 1].time > stretch]
+        charged = [each for each in self._paid if each.cost]
+        if not charged:
+            return Held(None, None, [])
+        gaps = [i for i in range(1, len(charged)) if charged[i].time - charged[i - 1].time > stretch]
         began = gaps[-1] if gaps else 0
 
         def last(paid: Sequence[Paid]) -> list[Paid]:
             return [each for each in paid if each.time >= paid[-1].time - stretch]
 
-        before = sum(each.active for each in last(self._paid[:began])) if began else None
-        return Held(self._paid[began].time, before, last(self._paid))
+        before = sum(each.active for each in last(charged[:began])) if began else None
+        return Held(charged[began].time, before, last(charged))
 
     def charge(self, number: int, paid: Paid) -> bool:
         if this_process() != self._process:
@@ -125,6 +147,9 @@ class MemoryStore(StreamStore):
 
     def answers(self, since: int, until: int) -> list[ReleasedPing]:
         return [each for each in self._answers if since <= each.time <= until]
+
+    def add_zone(self, identity: str, zone: str) -> None:
+        self._zones[identity] = zone
 
 
 class LedgerStore(StreamStore):
@@ -205,27 +230,34 @@ class LedgerStore(StreamStore):
         ((last, checkpoint, checked),) = transaction.rows(
             "SELECT last, checkpoint, checked FROM geoveil_streams WHERE name = ?", (self.name,)
         )
+        zones = transaction.rows("SELECT zone FROM geoveil_stream_zones WHERE stream = ? ORDER BY id", (self.name,))
+        known = [zone for (zone,) in zones]
         if not last:
-            return Saved()
+            return Saved(zones=known)
         ((latest, count),) = transaction.rows(f"SELECT MAX(time), COUNT(*) {_PINGS}", (self.name,))
         if count != last:
             raise LedgerTampered(f"{last - count} pings of the stream {self.name!r} are missing from the ledger.")
         since = f"SELECT time, answer {_PINGS} AND number > ? AND answer IS NOT NULL ORDER BY number"
+        ((charged,),) = transaction.rows(f"SELECT MAX(time) {_CHARGED}", (self.name,))
         return Saved(
             last,
-            [self._held(transaction, latest, *each) for each in stretches],
+            latest,
+            [self._held(transaction, charged, *each) for each in stretches],
             checkpoint,
             [_read(*row) for row in transaction.rows(since, (self.name, checked))],
+            known,
         )
 
-    def _held(self, transaction: Transaction, latest: int, stretch: int, grain: int) -> Held:
-        """Return what the account of a stretch holds."""
+    def _held(self, transaction: Transaction, latest: int | None, stretch: int, grain: int) -> Held:
+        """Return what the account of a stretch holds, given the time of the last ping that was charged."""
+        if latest is None:
+            return Held(None, None, [])
         ((began, end),) = transaction.rows(_BEGAN, (self.name, stretch))
         before = None
         if end is not None:
-            summed = f"SELECT SUM(active) {_PINGS} AND time >= ? AND time <= ?"
+            summed = f"SELECT SUM(active) {_CHARGED} AND time >= ? AND time <= ?"
             before = int(transaction.rows(summed, (self.name, end - stretch, end))[0][0])
-        grouped = f"SELECT MAX(time), SUM(active), SUM(cost) {_PINGS} AND time >= ? GROUP BY time / ? ORDER BY 1"
+        grouped = f"SELECT MAX(time), SUM(active), SUM(cost) {_CHARGED} AND time >= ? GROUP BY time / ? ORDER BY 1"
         rows = transaction.rows(grouped, (self.name, latest - stretch, grain))
         return Held(began, before, [Paid(*map(int, row)) for row in rows])
 
@@ -241,12 +273,10 @@ class LedgerStore(StreamStore):
         return self._run(work)
 
     def answer(self, number: int, answer: ReleasedPing, checkpoint: str | None) -> None:
-        written = json.dumps([answer.x, answer.y, answer.scale])
-
         def work(transaction: Transaction) -> None:
             transaction.write(
                 "UPDATE geoveil_pings SET answer = ? WHERE stream = ? AND number = ? AND answer IS NULL",
-                (written, self.name, number),
+                (written(answer), self.name, number),
             )
             if checkpoint is not None:
                 transaction.write(
@@ -260,6 +290,18 @@ class LedgerStore(StreamStore):
         asked = f"SELECT time, answer {_PINGS} AND time >= ? AND time <= ? AND answer IS NOT NULL ORDER BY number"
         rows = self._run(lambda transaction: transaction.rows(asked, (self.name, since, until)))
         return [_read(*row) for row in rows]
+
+    def add_zone(self, identity: str, zone: str) -> None:
+        def work(transaction: Transaction) -> None:
+            transaction.write("DELETE FROM geoveil_stream_zones WHERE stream = ? AND id = ?", (self.name, identity))
+            transaction.insert("geoveil_stream_zones", ("stream", "id", "zone"), [(self.name, identity, zone)])
+
+        self._run(work)
+
+
+def written(answer: ReleasedPing) -> str:
+    """Return an answer as it is stored beside its time."""
+    return json.dumps([answer.x, answer.y, answer.scale, *([answer.zone] if answer.zone else [])])
 
 
 def _read(time: int, answer: str) -> ReleasedPing:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from geoveil._types import Hide, Region, Rho
+from geoveil._types import Path as PathLike
 from geoveil.errors import InvalidData, InvalidParameter, LedgerError, Message
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.tangent import Tangent, clamp_to_disc
@@ -25,6 +26,7 @@ from geoveil.host.arithmetic import steady
 from geoveil.live.fences import Fence, FenceEvent
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
+from geoveil.live.zones import StreamZone, drawn_zone, zone_at
 from geoveil.mechanisms import Gaussian
 from geoveil.movement.filter import Filter
 from geoveil.movement.habits import PERSON, VEHICLE, Habits
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     import geopandas
 
     from geoveil.budget.ledger import Ledger
+    from geoveil.zones import Near, PlacesLike, Zone
 
 __all__ = ["LivePosition", "Stream", "When"]
 
@@ -82,6 +85,8 @@ class LivePosition:
         The budget that is left in the stretch of time that ends now.
     events : tuple of FenceEvent
         Fences that were entered or left with this ping.
+    zone : str or None
+        The name of the zone that the person is in. The place is then its centre, and the radius is its own.
     """
 
     lat: float
@@ -92,6 +97,7 @@ class LivePosition:
     new: bool
     remaining: Decimal
     events: tuple[FenceEvent, ...] = ()
+    zone: str | None = None
 
 
 class Stream(Card):
@@ -173,6 +179,8 @@ class Stream(Card):
         self._every = as_duration("every", every)
         self._source = source_of(rng)
         self._fences: list[Fence] = []
+        #: The zones by their ids.
+        self._zones: dict[str, StreamZone] = {}
         self._lock = threading.Lock()
         #: Whether what this process believes may differ from what is stored, so that it must be loaded again.
         self._doubtful = True
@@ -232,10 +240,12 @@ class Stream(Card):
             for _ in range(_ATTEMPTS):
                 if self._doubtful:
                     self._load()
-                paid = self._schedule.offer(at)
+                used = self._schedule.takes(at)
+                inside = zone_at(self._zones.values(), *degrees) if used and self._zones else None
+                paid = self._schedule.offer(at) if inside is None else Paid(at, 0, 0)
                 if paid is None:
                     return self._seen(at)
-                place = self._entered(*degrees)
+                place = self._entered(*degrees) if inside is None else inside.zone
                 self._doubtful = True
                 if self._store.charge(self._number + 1, paid):
                     return self._answer(paid, place)
@@ -261,6 +271,8 @@ class Stream(Card):
             if self._doubtful:
                 self._load()
             at = self._answered if time is None else _microseconds(time)
+            if self._zone is not None and (at is None or at == self._answered):
+                return self._seen(at)
             ahead = self._filter
             if at is not None and self._answered is not None and at > self._answered:
                 ahead = ahead.copy()
@@ -268,7 +280,7 @@ class Stream(Card):
             x, y = geometric_median(ahead.parts)
             lat, lon = self._on_earth(x, y)
             radius = self.area.ground(radius_of(ahead.parts, x, y, 0.95, self._radius))
-            return replace(self._seen(at), lat=lat, lon=lon, radius_95=radius)
+            return replace(self._seen(at), lat=lat, lon=lon, radius_95=radius, zone=None)
 
     def track(self, since: When | None = None, until: When | None = None) -> geopandas.GeoDataFrame:
         """Return the track of a time that has passed, smoothed from what was released; it is free.
@@ -283,7 +295,8 @@ class Stream(Card):
         Returns
         -------
         geopandas.GeoDataFrame
-            A row for each ping that was answered: `time`, `radius_95` and the place, in longitude and latitude.
+            A row for each ping that was answered: `time`, `radius_95` and the place, in longitude and latitude. In a
+            zone that is its centre, with its radius.
 
         Examples
         --------
@@ -303,12 +316,26 @@ class Stream(Card):
         high = 2**62 if until is None else _microseconds(until)
         # Later pings tell about the end of the track.
         answers = self._store.answers(low - self._schedule.stretch, high + self._schedule.stretch)
-        numbers = np.array(answers, dtype=float).reshape(-1, 4)
+        # Of a stay in a zone, its first and its last ping tell all: it is somewhere in there.
+        ends = [None, *answers, None]
+        telling = np.array(
+            [
+                not each.zone or before is None or after is None or not before.zone == each.zone == after.zone
+                for before, each, after in zip(ends, answers, ends[2:], strict=False)
+            ],
+            dtype=bool,
+        )
+        numbers = np.array([each[:4] for each in answers], dtype=float).reshape(-1, 4)
         times = np.array([each.time for each in answers], dtype=np.int64)
-        smoothed = smooth(numbers[:, 1:3], times / MICROSECONDS, numbers[:, 3], self._habits)
+        mean, variance = numbers[:, 1:3].copy(), np.zeros(len(answers))
+        smoothed = smooth(mean[telling], times[telling] / MICROSECONDS, numbers[telling, 3], self._habits)
+        mean[telling], variance[telling] = smoothed
         kept = (times >= low) & (times <= high)
-        degrees = self._tangent.inverse(self.area.nearest(smoothed.mean[kept]))
-        radii = self.area.ground(1.0) * math.sqrt(-2 * math.log(0.05)) * np.sqrt(smoothed.variance[kept])
+        degrees = self._tangent.inverse(self.area.nearest(mean[kept]))
+        radii = self.area.ground(1.0) * math.sqrt(-2 * math.log(0.05)) * np.sqrt(variance[kept])
+        for row, number in enumerate(np.flatnonzero(kept).tolist()):
+            if inside := self._zones.get(answers[number].zone):
+                degrees[row], radii[row] = (inside.zone.lon, inside.zone.lat), inside.zone.radius
         return geopandas.GeoDataFrame(
             {"time": pd.to_datetime(times[kept], unit="us", utc=True), "radius_95": radii},
             geometry=geopandas.points_from_xy(*degrees.T),
@@ -346,6 +373,68 @@ class Stream(Card):
         self._fences.append(fence)
         return fence
 
+    def zone(
+        self,
+        place: PlacesLike,
+        *,
+        hide: Hide = 200,
+        name: str = "",
+        centres: PathLike | None = None,
+        margin: float | str = 250,
+        near: Near | None = None,
+    ) -> Zone:
+        """Hide a place to which the person returns: inside of a disc, nothing is told but that they are in it.
+
+        The centre of the disc is drawn at random once, near the place, and kept. Pings in the disc cost no budget, and
+        a year there tells nothing beyond the disc. That a ping is in it is shown exactly, and so is when.
+
+        Parameters
+        ----------
+        place : str or pair
+            The place, such as "37.78,-122.41" or (37.78, -122.41). It is not kept in the stream or its ledger.
+        hide : float or str
+            The distance in metres that is hidden at 75%.
+        name : str
+            The name of the zone, which is public.
+        centres : path, optional
+            The owner's file of centres, as for tracks that are shared; by default one in the user's own folder.
+        margin : float or str
+            Metres around the place within which nothing that happens changes what is shown.
+        near : {"same", "another"}, optional
+            What a place 100 to 300 m from a known one is: that one, or another one.
+
+        Returns
+        -------
+        Zone
+            The disc, which is public.
+
+        Examples
+        --------
+        >>> stream = gv.Stream(rho=5e-4, protect="1 day", area=bay)
+        >>> home = stream.zone("37.7793,-122.4193", hide=200, name="home", centres=folder / "centres.json")
+        >>> seen = stream.update("2026-05-04T08:00:00Z", lat=37.7793, lon=-122.4193)
+        >>> seen.zone, seen.radius_95 == home.radius, (seen.lat, seen.lon) == (home.lat, home.lon)
+        ('home', True, True)
+        >>> seen.remaining == stream.guarantee.rho
+        True
+        """
+        with self._lock:
+            known = drawn_zone(place, hide, name, self._source, centres=centres, margin=margin, near=near)
+            self._store.add_zone(known.zone.id, known.text())
+            self._zones[known.zone.id] = known
+        return known.zone
+
+    @property
+    def zones(self) -> tuple[Zone, ...]:
+        """The zones of the stream, in the order of their ids.
+
+        Examples
+        --------
+        >>> gv.Stream(rho=5e-4, protect="1 day", area=bay).zones
+        ()
+        """
+        return tuple(self._zones[each].zone for each in sorted(self._zones))
+
     def repeated(self, duration: Duration = "365 days") -> float:
         """Return how well whoever keeps all releases knows a place, in metres, after so much time spent there.
 
@@ -367,8 +456,12 @@ class Stream(Card):
         return "Stream of live locations", [
             *rows,
             ("area", self.area.name),
+            *((f"zone {each.name}".rstrip(), _zone_words(each)) for each in self._zones.values()),
             ("last ping", seen),
-            ("a year at one place", f"tells it to within {metres(self.repeated())} to whoever keeps every release"),
+            (
+                f"a year at one place{' outside of zones' * bool(self._zones)}",
+                f"tells it to within {metres(self.repeated())} to whoever keeps every release",
+            ),
             ("exact", "yes" if self._source.exact else f"no: {self._source.inexact}"),
         ]
 
@@ -390,14 +483,17 @@ class Stream(Card):
         self._schedule = Schedule(first, self._every, longer)
         saved = self._store.load([(each.stretch, each.grain) for each in self._schedule.accounts])
         self._number = saved.last
+        self._zones = {each.zone.id: each for each in map(StreamZone.read, saved.zones)}
         fresh: dict[str, Any] = {"filter": None, "shown": None, "radius": 0.0}
         checkpoint = json.loads(saved.checkpoint) if saved.checkpoint else fresh
         self._filter = Filter(self._habits, state=checkpoint["filter"])
         #: The published place in metres, and its radius when it was published.
         self._shown: tuple[float, float, float] | None = checkpoint["shown"]
         self._radius: float = checkpoint["radius"]
+        #: The id of the zone that the last ping was in.
+        self._zone: str | None = checkpoint.get("zone")
         if saved.last:
-            self._schedule.restore(saved.held)
+            self._schedule.restore(saved.held, saved.latest)
         if not self._radius:
             x, y, _ = self._shown or (0.0, 0.0, 0.0)
             self._radius = radius_of(self._filter.parts, x, y, 0.95)
@@ -415,13 +511,18 @@ class Stream(Card):
         flat = self._tangent.forward_through(np.array([[lon, lat]]), self.area.radius)
         return clamp_to_disc(flat, self.area.radius)
 
-    def _answer(self, paid: Paid, place: Reals) -> LivePosition:
-        """Draw the answer of a ping that was charged, store it, and only then show it."""
+    def _answer(self, paid: Paid, place: Reals | Zone) -> LivePosition:
+        """Draw the answer of a ping that was charged, store it, and only then show it; in a zone nothing is drawn."""
         self._number += 1
         self._schedule.pay(paid)
-        mechanism = _mechanism(self.guarantee, self._schedule.capacity, paid.cost)
-        ((x, y),) = mechanism.sample(place, self._source).tolist()
-        answer = ReleasedPing(paid.time, x, y, mechanism.scale)
+        if isinstance(place, Reals):
+            mechanism = _mechanism(self.guarantee, self._schedule.capacity, paid.cost)
+            ((x, y),) = mechanism.sample(place, self._source).tolist()
+            answer = ReleasedPing(paid.time, x, y, mechanism.scale)
+        else:
+            ((x, y),) = self._entered(place.lon, place.lat).values.tolist()
+            # The deviation of a coordinate in a disc.
+            answer = ReleasedPing(paid.time, x, y, place.radius / 2, place.id)
         new = self._learn(answer)
         self._store.answer(self._number, answer, self._checkpoint() if self._number % _CHECKPOINT == 0 else None)
         self._position = self._published()
@@ -435,12 +536,18 @@ class Stream(Card):
 
     def _learn(self, answer: ReleasedPing) -> bool:
         """Learn from what was released; return whether another place is published from now on."""
+        before, self._zone = self._zone, answer.zone or None
+        if self._zone is not None:
+            self._filter.settle(answer.time / MICROSECONDS, answer.x, answer.y, answer.scale**2)
+            self._radius = 2 * answer.scale
+            self._shown = answer.x, answer.y, self._radius
+            return self._zone != before
         self._filter.step(answer.time / MICROSECONDS)
         self._filter.update(answer.x, answer.y, answer.scale**2)
         parts = self._filter.parts
         x, y = geometric_median(parts)
         shown = self._shown
-        if shown is not None:
+        if shown is not None and before is None:
             # The estimate has moved by more than half of its radius, or its radius is half of what was published.
             moved = math.hypot(x - shown[0], y - shown[1])
             if chance_within(parts, x, y, moved / _MOVED) < 0.95 and chance_within(parts, x, y, shown[2] / 2) < 0.95:
@@ -452,21 +559,26 @@ class Stream(Card):
 
     def _checkpoint(self) -> str:
         """Return what this process believes, to be stored."""
-        return json.dumps({"filter": self._filter.state(), "shown": self._shown, "radius": self._radius})
+        state = {"filter": self._filter.state(), "shown": self._shown, "radius": self._radius, "zone": self._zone}
+        return json.dumps(state)
 
     def _published(self) -> LivePosition:
         """Return the published position as of the last ping that was answered."""
         account = self._schedule.accounts[0]
         left = exact.multiply(self.guarantee.rho, Decimal(account.capacity - account.spent))
         lat, lon = self._on_earth(*(self._shown or (0.0, 0.0))[:2])
+        radius, inside = self.area.ground(self._radius), self._zones.get(self._zone or "")
+        if inside is not None:
+            lat, lon, radius = inside.zone.lat, inside.zone.lon, float(inside.zone.radius)
         return LivePosition(
             lat=lat,
             lon=lon,
-            radius_95=self.area.ground(self._radius),
+            radius_95=radius,
             time=None if self._answered is None else _instant(self._answered),
             age=math.inf if self._answered is None else 0.0,
             new=False,
             remaining=exact.divide_down(left, Decimal(account.capacity)),
+            zone=None if inside is None else inside.name,
         )
 
     def _seen(self, at: int | None) -> LivePosition:
@@ -509,6 +621,11 @@ class Stream(Card):
             raise InvalidParameter("region", region, "a disc or a polygon", remedy)
         ((x, y),) = self._tangent.forward(np.array([[disc[1], disc[0]]]), self.area.radius).values.tolist()
         return (x, y, disc[2]), None
+
+
+def _zone_words(known: StreamZone) -> str:
+    (asked, hidden), radius = known.zone.hiding.asked, known.zone.radius
+    return f"{asked}={hidden}, inside a disc of radius {radius} m nothing else is told"
 
 
 def _concentrated(hide: Hide, rho: Rho, metric: Metric) -> CGP:

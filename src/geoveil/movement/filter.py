@@ -165,6 +165,11 @@ class Filter:
         if not likeliest.mode and likeliest.weight >= 0.5 and likeliest.age >= self.habits.settled:
             self.places.remember(likeliest)
 
+    def settle(self, time: float, x: float, y: float, variance: float) -> None:
+        """Forget the past: at this time somebody stays around here, as is known from elsewhere."""
+        self.time = time
+        self.parts = [MixturePart(1.0, STAY, x, y, variance)]
+
     def copy(self) -> Filter:
         """Return a filter with the same belief, to look ahead."""
         return Filter(self.habits, self._most, self.state())

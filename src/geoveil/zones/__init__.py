@@ -1,7 +1,7 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
 from geoveil.zones.attacks import SHORTENED, Attempt, attempts
-from geoveil.zones.centres import Centres, Charging, Near, backup_folder
+from geoveil.zones.centres import Centres, Charging, Near, backup_folder, own_centres
 from geoveil.zones.certificate import (
     Rules,
     is_of_zones,
@@ -57,6 +57,7 @@ __all__ = [
     "distances",
     "is_of_zones",
     "kept_points",
+    "own_centres",
     "piece_numbers",
     "places_of",
     "places_of_tracks",

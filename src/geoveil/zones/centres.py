@@ -26,7 +26,7 @@ from geoveil.noise import Source, random_bytes
 from geoveil.zones.places import HiddenPlace
 from geoveil.zones.zone import NEAR, Hiding, Zone
 
-__all__ = ["Centres", "Charging", "Near", "NoCharging", "backup_folder"]
+__all__ = ["Centres", "Charging", "Near", "NoCharging", "backup_folder", "own_centres"]
 
 #: What an owner says of a place near a known one: that it is that one, or another one.
 Near: TypeAlias = Literal["same", "another"]
@@ -319,6 +319,13 @@ def backup_folder() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("geoveil", appauthor=False) / "centres"
+
+
+def own_centres() -> Path:
+    """Return the file of centres of whoever names none, beside the folder of copies."""
+    folder = backup_folder().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "centres.json"
 
 
 def _content(path: Path) -> Any:

@@ -1,0 +1,190 @@
+"""Zones in a stream: inside nothing is drawn, charged or told but the zone; outside is as ever."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.errors import InvalidParameter
+from geoveil.live import stream as stream_module
+from geoveil.live.joint import JointCommit
+from geoveil.live.store import LedgerStore, MemoryStore
+from tests.live.streams import DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
+
+#: A place two kilometres from home, and one 40 m from it.
+AWAY = {"lat": HOME["lat"] + 0.02, "lon": HOME["lon"]}
+GARDEN = {"lat": HOME["lat"] + 0.0003, "lon": HOME["lon"] + 0.0002}
+AT_HOME = f"{HOME['lat']},{HOME['lon']}"
+
+
+def zoned(folder: Path, **options: Any) -> gv.Stream:
+    """A stream with a zone around home."""
+    one = stream(5e-4, **options)
+    one.zone(AT_HOME, name="home", centres=folder / "centres.json")
+    return one
+
+
+def test_nothing_is_spent_in_a_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day at home draws and charges nothing, and shows the disc; the way out is answered with a budget."""
+    one, draws = zoned(tmp_path), Draws(monkeypatch)
+    (zone,) = one.zones
+    for minute in range(0, 1440, 4):
+        seen = one.update(START + 60 * minute, **HOME)
+        assert (seen.zone, seen.lat, seen.lon, seen.radius_95) == ("home", zone.lat, zone.lon, zone.radius)
+        assert seen.new == (minute == 0)
+    assert not draws.drawn
+    assert seen.remaining == Decimal("5e-4")
+    assert one.now() == one.update(START + 60 * 1436, **AWAY)
+    left = one.update(START + DAY, **AWAY)
+    assert (left.zone, left.new) == (None, True)
+    assert one._schedule.accounts[0].spent == 600 * MICROSECONDS
+    assert len(draws.drawn) == 1
+
+
+def told(folder: Path, home: dict[str, float]) -> list[Any]:
+    """All that a stream shows of a day with evenings in the zone, if its owner is here while they are at home."""
+    # The centre is drawn before, so that it takes nothing of the seeded noise.
+    zoned(folder)
+    one = zoned(folder, rng=np.random.default_rng(1))
+    one.fence(f"{AT_HOME},500m", name="fence")
+    seen: list[Any] = []
+    for minute in range(0, 600, 10):
+        seen.append(one.update(START + 60 * minute, **(AWAY if minute // 100 % 2 else home)))
+        seen.append(one.now(START + 60 * minute + 30))
+    return [*seen, one.track().to_csv(), repr(one), answers(one), one._checkpoint()]
+
+
+def test_what_happens_in_a_zone_tells_nothing(tmp_path: Path) -> None:
+    """Whoever is in the garden or at the door, all that is shown, stored or believed is the same."""
+    assert told(tmp_path, HOME) == told(tmp_path, GARDEN)
+
+
+def answers_inside(patch: pytest.MonkeyPatch) -> None:
+    """Pings in a zone are answered as others are."""
+    patch.setattr(stream_module, "zone_at", lambda zones, lon, lat: None)
+
+
+def learns_inside(patch: pytest.MonkeyPatch) -> None:
+    """The filter learns the true place of a ping in a zone."""
+    right = gv.Stream._answer
+
+    def answer(one: gv.Stream, paid: Any, place: Any) -> Any:
+        seen = right(one, paid, place)
+        if seen.zone:
+            one._filter.settle(paid.time / MICROSECONDS, truth[-1][0], truth[-1][1], 1e4)
+        return seen
+
+    truth: list[tuple[float, float]] = []
+    degrees = stream_module._degrees
+
+    def looking(lat: object, lon: object) -> tuple[float, float]:
+        place = degrees(lat, lon)
+        ((x, y),) = stream()._entered(*place).values.tolist()
+        truth.append((x, y))
+        return place
+
+    patch.setattr(stream_module, "_degrees", looking)
+    patch.setattr(gv.Stream, "_answer", answer)
+
+
+@pytest.mark.parametrize("plant", [answers_inside, learns_inside])
+def test_planted_leaks_of_zones_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
+    """A stream that draws in a zone, or learns the true place there, shows something else."""
+    plant(monkeypatch)
+    assert told(tmp_path, HOME) != told(tmp_path, GARDEN)
+
+
+def test_a_year_tells_the_disc_and_no_more(tmp_path: Path) -> None:
+    """Whoever averages what is shown of a year at home finds the centre of the disc, wherever home is in it."""
+    one = zoned(tmp_path, every="1 hour")
+    (zone,) = one.zones
+    shown = {one.update(START - 365 * DAY + 8 * 3600 * each, **HOME) for each in range(3 * 365)}
+    assert {(seen.lat, seen.lon, seen.radius_95) for seen in shown} == {(zone.lat, zone.lon, zone.radius)}
+    assert not one._filter.places.known
+    ends = one.track(since=START - 3 * DAY)
+    assert set(ends.radius_95) == {zone.radius}
+    assert set(ends.geometry.x) == {zone.lon}
+
+
+def test_a_zone_is_drawn_once(tmp_path: Path) -> None:
+    """Declared again, on another stream or after a restart, a place has the disc that it had."""
+    one = zoned(tmp_path)
+    again = reopened(one)
+    assert again.zones == one.zones
+    assert again.zone(AT_HOME, name="home", centres=tmp_path / "centres.json") == one.zones[0]
+    assert zoned(tmp_path).zones == one.zones
+    first = one.zones[0]
+    assert one.zone("37.9,-122.3", centres=tmp_path / "centres.json") != first
+    assert len(one.zones) == 2
+    with pytest.raises(InvalidParameter, match="one place"):
+        one.zone(["37.9,-122.3", AT_HOME], centres=tmp_path / "centres.json")
+
+
+def test_zones_have_a_file_of_their_own() -> None:
+    """Without `centres=` a place has one disc in all streams of a user."""
+    assert stream().zone(AT_HOME) == stream().zone(AT_HOME)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_zones_survive_a_restart(tmp_path: Path, joint: bool) -> None:
+    """A stream that is opened again knows its zones, where it was last, and what was spent."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=5e-4, protect="1 day")
+    one = zoned(tmp_path, ledger=ledger, subject="ann")
+    if joint:
+        together = JointCommit(ledger)
+        together.join(one)
+    for minute in range(70):
+        one.update(START + 60 * minute, **(AWAY if minute < 10 else HOME))
+    if joint:
+        together.commit()
+    again = stream(5e-4, ledger=ledger, subject="ann")
+    assert again.zones == one.zones
+    assert again.now() == one.now()
+    assert again._schedule.accounts[0].spent == one._schedule.accounts[0].spent
+    assert again._schedule.last == one._schedule.last
+    assert again.update(START + 60 * 69, **AWAY).zone == "home"
+    left = again.update(START + 60 * 70, **AWAY)
+    assert left.zone is None
+    assert left.remaining < one.now().remaining
+
+
+def test_a_stream_that_was_only_in_a_zone_goes_on(tmp_path: Path) -> None:
+    """Nothing was ever charged, and the times are known."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", rho=5e-4, protect="1 day")
+    one = zoned(tmp_path, ledger=ledger, subject="ann")
+    seen = one.update(START, **HOME)
+    for again in (stream(5e-4, ledger=ledger, subject="ann"), reopened(one)):
+        assert again.now() == one.now()
+        assert again.update(START, **AWAY).zone == seen.zone == "home"
+
+
+def test_time_in_zones_is_left_for_trips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is in a zone for most of the day gets less noise on the way, and no stretch costs more than its budget."""
+    one, draws = zoned(tmp_path), Draws(monkeypatch)
+    for minute in range(0, 3 * 1440, 3):
+        place = AWAY if 480 <= minute % 1440 < 600 else HOME
+        draws.time = (START + 60 * minute) * MICROSECONDS
+        one.update(START + 60 * minute, **place)
+    draws.check(Decimal("5e-4"), DAY * MICROSECONDS)
+    per_day = [sum(cost for at, cost in draws.drawn if (at // MICROSECONDS - START) // DAY == day) for day in range(3)]
+    assert float(per_day[0]) < 0.1 * 5e-4
+    assert float(per_day[2]) > 0.4 * 5e-4
+
+
+def test_stores_keep_zones_apart(tmp_path: Path) -> None:
+    """A zone belongs to one stream, and a second text replaces the first."""
+    ledger = gv.Ledger(tmp_path / "budget.db")
+    ledger.create("ann", "bob", rho=5e-4, protect="1 day")
+    ann, bob = (stream(5e-4, ledger=ledger, subject=name)._store for name in ("ann", "bob"))
+    assert isinstance(ann, LedgerStore)
+    ann.add_zone("1", "a")
+    ann.add_zone("1", "b")
+    assert ann.load([]).zones == ["b"]
+    assert bob.load([]).zones == MemoryStore().load([]).zones == []
