@@ -225,25 +225,22 @@ def forget() -> None:
     arithmetic.inaccurate.cache_clear()
 
 
-#: What is told without any setting, by question or longer path.
+#: What is told without any setting, by longer path.
 CALM: dict[str, list[Any]] = {}
 
 
 @pytest.mark.deep
 @pytest.mark.slow
-@EVERY_SETTING
 @EVERY_QUESTION
-def test_settings_change_no_answer(
-    setting: Callable[[], AbstractContextManager[None]], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_change_no_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same random bits every question has the same answer, error and certificate, on every tuple."""
-    if name not in CALM:
-        CALM[name] = answers(name, monkeypatch)
-    forget()
-    with setting():
-        hostile = answers(name, monkeypatch)
-    for before, after in zip(CALM[name], hostile, strict=True):
-        assert before == after
+    calm = answers(name, monkeypatch)
+    for host, setting in SETTINGS.items():
+        forget()
+        with setting():
+            hostile = answers(name, monkeypatch)
+        for before, after in zip(calm, hostile, strict=True):
+            assert before == after, host
 
 
 def persons(folder: Path) -> list[Any]:

@@ -100,8 +100,7 @@ def charged_releases(ledger: Ledger) -> Counter[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("witnessed", [False, True], ids=["alone", "witnessed"])
-@pytest.mark.parametrize("problem", [KeyboardInterrupt, SystemExit, Stopped, MemoryError])
+@pytest.mark.parametrize(("problem", "witnessed"), [(KeyboardInterrupt, True), (Stopped, False), (MemoryError, True)])
 @pytest.mark.parametrize("point", POINTS)
 def test_interrupted_commits_charge_once(
     place: str,

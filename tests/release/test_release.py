@@ -32,11 +32,9 @@ P = (500_100.0, 500_200.0)
 
 
 BY = pytest.mark.parametrize("by", [None, WHO], ids=["one tuple", "by person"])
-BUDGETS = pytest.mark.parametrize(
-    "budget",
-    [{"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e-4, "metric": "2"}, {"epsilon": 0.01, "metric": "1"}],
-    ids=["CGP inf", "GP inf", "CGP 2", "GP 1"],
-)
+BUDGETS: list[dict[str, Any]] = [
+    *({"rho": 1e-4}, {"epsilon": 0.01}, {"rho": 1e-4, "metric": "2"}, {"epsilon": 0.01, "metric": "1"})
+]
 
 
 def ask(name: str, x: Any = X, **how: Any) -> gv.Release:
@@ -160,17 +158,17 @@ def test_every_release_has_an_id_of_its_own(name: str) -> None:
 # ------------------------------------------------------------------------------------------------- what it costs
 
 
-@BUDGETS
 @EVERY_VARIANT
-def test_what_was_run_costs_no_more_than_was_promised(name: str, budget: dict[str, Any]) -> None:
+def test_what_was_run_costs_no_more_than_was_promised(name: str) -> None:
     """The mechanisms of a release compose to at most its guarantee, which is the one asked for."""
-    release = ask(name, **budget)
-    kind = gv.CGP if "rho" in budget else gv.GP
-    assert release.guarantee == kind(**budget)
-    spent = gv.total(m.guarantee for m in release.answers[0].mechanisms)
-    assert spent <= release.guarantee
-    if "hull" not in name:  # which may find fewer vertices than it has paid for
-        assert Fraction(spent.budget) >= Fraction(release.guarantee.budget) * (1 - Fraction(1, 10**15))
+    for budget in BUDGETS:
+        release = ask(name, **budget)
+        kind = gv.CGP if "rho" in budget else gv.GP
+        assert release.guarantee == kind(**budget)
+        spent = gv.total(m.guarantee for m in release.answers[0].mechanisms)
+        assert spent <= release.guarantee
+        if "hull" not in name:  # which may find fewer vertices than it has paid for
+            assert Fraction(spent.budget) >= Fraction(release.guarantee.budget) * (1 - Fraction(1, 10**15))
 
 
 @settings(max_examples=60)
@@ -199,21 +197,21 @@ def test_shares_are_read_as_decimals(share: float) -> None:
 
 
 @pytest.mark.slow
-@BUDGETS
 @BY
 @EVERY_VARIANT
-def test_errors_fall_as_beta_grows(name: str, by: Any, budget: dict[str, Any]) -> None:
+def test_errors_fall_as_beta_grows(name: str, by: Any) -> None:
     """A bound that may fail more often is no larger, and that for one point is no larger than that for all."""
-    release = ask(name, person=by, **budget)
     betas = [1e-9, 1e-3, 0.05, 0.5, 0.95]
-    largest = np.array([np.atleast_1d(release.error(beta)) for beta in betas], dtype=float)
-    each = np.array([np.atleast_1d(release.error(beta, each=True)) for beta in betas], dtype=float)
-    assert np.isfinite(largest).all()
-    assert (largest >= 0).all()
-    assert (np.diff(largest, axis=0) <= 1e-9).all()
-    assert (np.diff(each, axis=0) <= 1e-9).all()
-    assert (each <= largest * (1 + 1e-9)).all()
-    assert largest[0].max() > largest[-1].max()
+    for budget in BUDGETS:
+        release = ask(name, person=by, **budget)
+        largest = np.array([np.atleast_1d(release.error(beta)) for beta in betas], dtype=float)
+        each = np.array([np.atleast_1d(release.error(beta, each=True)) for beta in betas], dtype=float)
+        assert np.isfinite(largest).all()
+        assert (largest >= 0).all()
+        assert (np.diff(largest, axis=0) <= 1e-9).all()
+        assert (np.diff(each, axis=0) <= 1e-9).all()
+        assert (each <= largest * (1 + 1e-9)).all()
+        assert largest[0].max() > largest[-1].max()
 
 
 def test_the_error_of_points_grows_with_their_number() -> None:
@@ -231,44 +229,44 @@ def test_the_error_of_points_grows_with_their_number() -> None:
 # ------------------------------------------------------------------------------------------------ what it says
 
 
-@BUDGETS
 @BY
 @EVERY_VARIANT
-def test_certificates_are_complete_and_plain(name: str, by: Any, budget: dict[str, Any]) -> None:
+def test_certificates_are_complete_and_plain(name: str, by: Any) -> None:
     """A certificate goes through JSON unchanged and says all that the design asks for."""
-    release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), person=by, **budget)
-    certificate = release.certificate()
-    text = json.dumps(certificate, allow_nan=False)
-    assert json.loads(text) == certificate
-    notion = "rho" if "rho" in budget else "epsilon"
-    assert {
-        *("notion", notion, "unit", "metric", "public", "query", "method", "mechanism", "radius_95"),
-        *(
-            "n",
-            "persons",
-            "crs",
-            "area",
-            "beyond_the_map",
-            "exact",
-            "inexact",
-            "fn_error",
-            "rounding",
-            "version",
-            "id",
-        ),
-    } <= set(certificate)
-    assert certificate["notion"] == ("CGP" if notion == "rho" else "GP")
-    assert gv.CGP(rho=certificate["rho" if notion == "rho" else "epsilon"]) == gv.CGP(rho=budget[notion])
-    assert certificate["unit"] == ("per square metre" if notion == "rho" else "per metre")
-    assert certificate["metric"] == f"dist_{budget.get('metric', 'inf')}"
-    assert certificate["query"] == name.split(",")[0].split(" ")[0]
-    assert certificate["n"] == 6
-    assert certificate["persons"] == (1 if by is None else 3)
-    assert certificate["crs"] == "EPSG:27700"
-    assert certificate["exact"] is False
-    assert certificate["id"] == release.id
-    assert certificate["version"] == gv.__version__
-    assert "locations" not in certificate["public"]
+    for budget in BUDGETS:
+        release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), person=by, **budget)
+        certificate = release.certificate()
+        text = json.dumps(certificate, allow_nan=False)
+        assert json.loads(text) == certificate
+        notion = "rho" if "rho" in budget else "epsilon"
+        assert {
+            *("notion", notion, "unit", "metric", "public", "query", "method", "mechanism", "radius_95"),
+            *(
+                "n",
+                "persons",
+                "crs",
+                "area",
+                "beyond_the_map",
+                "exact",
+                "inexact",
+                "fn_error",
+                "rounding",
+                "version",
+                "id",
+            ),
+        } <= set(certificate)
+        assert certificate["notion"] == ("CGP" if notion == "rho" else "GP")
+        assert gv.CGP(rho=certificate["rho" if notion == "rho" else "epsilon"]) == gv.CGP(rho=budget[notion])
+        assert certificate["unit"] == ("per square metre" if notion == "rho" else "per metre")
+        assert certificate["metric"] == f"dist_{budget.get('metric', 'inf')}"
+        assert certificate["query"] == name.split(",")[0].split(" ")[0]
+        assert certificate["n"] == 6
+        assert certificate["persons"] == (1 if by is None else 3)
+        assert certificate["crs"] == "EPSG:27700"
+        assert certificate["exact"] is False
+        assert certificate["id"] == release.id
+        assert certificate["version"] == gv.__version__
+        assert "locations" not in certificate["public"]
 
 
 @BY

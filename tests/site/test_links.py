@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
 
@@ -37,10 +35,9 @@ def broken(page: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_pages_and_headings(page: Path) -> None:
+def test_links_lead_to_pages_and_headings() -> None:
     """No page links to a file or a heading that does not exist."""
-    assert not broken(page)
+    assert {str(page.relative_to(ROOT)): links for page in PAGES if (links := broken(page))} == {}
 
 
 def test_a_broken_link_would_be_noticed(tmp_path: Path) -> None:
