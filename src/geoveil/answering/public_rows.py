@@ -37,71 +37,47 @@ class ForeseenCrowd:
 
 @dataclass(frozen=True)
 class Typical:
-    """The typical person: half of all points belong to persons with at least as many points.
+    """The typical person: half of all points belong to persons with at least as many points."""
 
-    Parameters
-    ----------
-    points : int
-        The number of points.
-    largest : int
-        The largest number of them that are protected together.
-    seconds : array
-        Their times in order, at most 5 000 of them; empty without times.
-    """
-
+    #: The number of points.
     points: int
+    #: The largest number of them that are protected together.
     largest: int
+    #: Their times in order, at most 5 000 of them; empty without times.
     seconds: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
-    """The public numbers of rows.
+    """The public numbers of rows."""
 
-    Parameters
-    ----------
-    facts : PointFacts
-        The person, the row and the time of each point.
-    plane : Plane
-        The plane of the area.
-    named : bool
-        Whether persons are named; otherwise all points are one person's.
-    ends : int
-        The number of places of a row: 2 if rows have an origin and a destination.
-    protect : str, optional
-        What is protected together, if that is stated.
-    thin : str, optional
-        The interval in which one row was kept, if that is stated: the facts are about the rows that were kept.
-    trip : str, optional
-        The column of trips, if one is recognised.
-    by_row : bool
-        Whether each row is another person.
-    untimed : bool
-        Whether there are further rows, which have no time; the facts leave them out.
-    reach : float, optional
-        The radius in metres that holds 80% of the points, around their middle. It looks at the data, and changes
-        verdicts for their owner alone: never a setting.
-    start : (float, float), optional
-        The latitude and longitude of the first point of a recording of one person: likely to be where they live, and
-        for them alone.
-    from_start : array, optional
-        The distance in metres of each point from there; it looks at the data like `reach`.
-    read : ReadTimes, optional
-        The times, as they were read: not all can be counted in every length of time.
-    """
-
+    #: The person, the row and the time of each point.
     facts: PointFacts
+    #: The plane of the area.
     plane: Plane
+    #: Whether persons are named; otherwise all points are one person's.
     named: bool
+    #: The number of places of a row: 2 if rows have an origin and a destination.
     ends: int = 1
+    #: What is protected together, if that is stated.
     protect: str | None = None
+    #: The interval in which one row was kept, if that is stated: the facts are about the rows that were kept.
     thin: str | None = None
+    #: The column of trips, if one is recognised.
     trip: str | None = None
+    #: Whether each row is another person.
     by_row: bool = False
+    #: Whether there are further rows, which have no time; the facts leave them out.
     untimed: bool = False
+    #: The radius in metres that holds 80% of the points, around their middle. It looks at the data, and changes
+    #: verdicts for their owner alone: never a setting.
     reach: float | None = None
+    #: The latitude and longitude of the first point of a recording of one person: likely to be where they live, and
+    #: for them alone.
     start: tuple[float, float] | None = None
+    #: The distance in metres of each point from there; it looks at the data like `reach`.
     from_start: Floats | None = None
+    #: The times, as they were read: not all can be counted in every length of time.
     read: ReadTimes | None = None
     _thinned: dict[str, PointFacts] = field(default_factory=dict, repr=False)
 

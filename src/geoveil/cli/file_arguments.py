@@ -74,20 +74,13 @@ def writable(path: str) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """The output file of a release, and its certificate.
+    """The output file of a release, and its certificate."""
 
-    Parameters
-    ----------
-    path : str, optional
-        A file; - is stdout.
-    certificate : str, optional
-        Beside the file by default.
-    sign, key : str and SigningKey, optional
-        The path of the key that signs the certificate, and the key.
-    """
-
+    #: A file; - is stdout.
     path: str | None
+    #: Beside the file by default.
     certificate: str | None
+    #: The path of the key that signs the certificate, and the key.
     sign: str = ""
     key: SigningKey | None = None
 

@@ -73,31 +73,21 @@ def folded(name: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A country, region or city, with the disc that is its area.
+    """A country, region or city, with the disc that is its area."""
 
-    Parameters
-    ----------
-    name : str
-        Its main name.
-    kind : {"country", "region", "city"}
-        What it is.
-    country, region : str
-        The country, and the first-order region of a city; empty if it is one itself or has none.
-    lat, lon : float
-        The centre, in degrees.
-    radius : float
-        The radius of its area, in metres.
-    population : int
-        The number of inhabitants; of a region, of its towns.
-    """
-
+    #: Its main name.
     name: str
+    #: What it is.
     kind: Kind
+    #: The country, and the first-order region of a city; empty if it is one itself or has none.
     country: str
     region: str
+    #: The centre, in degrees.
     lat: float
     lon: float
+    #: The radius of its area, in metres.
     radius: float
+    #: The number of inhabitants; of a region, of its towns.
     population: int
 
     @functools.cached_property
@@ -351,22 +341,15 @@ _SMALL = 15_000
 
 @dataclass(frozen=True, eq=False)
 class Towns:
-    """Cities, towns and villages.
+    """Cities, towns and villages."""
 
-    Parameters
-    ----------
-    names, regions, countries : list of str
-        The name, the first-order region and the country of each; a region is empty if there is none.
-    degrees : array
-        (n, 2): longitudes and latitudes.
-    populations : array
-        The number of inhabitants, of villages to two digits; 0 if unknown.
-    """
-
+    #: The name, the first-order region and the country of each; a region is empty if there is none.
     names: list[str]
     regions: list[str]
     countries: list[str]
+    #: (n, 2): longitudes and latitudes.
     degrees: Floats
+    #: The number of inhabitants, of villages to two digits; 0 if unknown.
     populations: Floats
 
 

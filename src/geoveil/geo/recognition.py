@@ -34,35 +34,23 @@ Pair: TypeAlias = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Recognised:
-    """The columns of a table that were recognised.
+    """The columns of a table that were recognised."""
 
-    Parameters
-    ----------
-    pairs : tuple of (x, y)
-        The columns of coordinates: none, those of one location for each row, or of an origin and a destination.
-    degrees : bool
-        Whether the names of `pairs` say that they are longitude and latitude.
-    geometry : (name, encoding), optional
-        The column of geometries, where there are no columns of coordinates.
-    times : tuple
-        The columns that hold times, by name and content.
-    unclear_times : tuple
-        Columns whose content looks like times but not their name, or the name but not the content.
-    persons : tuple
-        Columns that may name persons, the likeliest first.
-    candidates : tuple of (x, y)
-        All pairs of columns that may hold coordinates.
-    geometries : dict
-        All columns that hold geometries as texts or bytes, and their encodings.
-    """
-
+    #: The columns of coordinates: none, those of one location for each row, or of an origin and a destination.
     pairs: tuple[Pair, ...] = ()
+    #: Whether the names of `pairs` say that they are longitude and latitude.
     degrees: bool = False
+    #: The column of geometries, where there are no columns of coordinates.
     geometry: tuple[Any, Encoding] | None = None
+    #: The columns that hold times, by name and content.
     times: tuple[Any, ...] = ()
+    #: Columns whose content looks like times but not their name, or the name but not the content.
     unclear_times: tuple[Any, ...] = ()
+    #: Columns that may name persons, the likeliest first.
     persons: tuple[Any, ...] = ()
+    #: All pairs of columns that may hold coordinates.
     candidates: tuple[Pair, ...] = ()
+    #: All columns that hold geometries as texts or bytes, and their encodings.
     geometries: dict[Any, Encoding] = field(default_factory=dict)
 
     def named_pairs(self, lat: Sequence[Any], lon: Sequence[Any]) -> tuple[Pair, ...]:

@@ -148,17 +148,11 @@ def read_times(times: ArrayLike | pd.Series, name: str = "the times") -> ReadTim
 
 @dataclass(frozen=True)
 class PartOfTimes:
-    """A part of a column of times, read as far as possible without the other parts.
+    """A part of a column of times, read as far as possible without the other parts."""
 
-    Parameters
-    ----------
-    kind : {"datetimes", "durations", "numbers", "texts"}
-        The kind of values. The meaning of numbers, and of dates not in ISO 8601, can only be told from all parts.
-    values : array
-        Whole microseconds, numbers, or texts.
-    """
-
+    #: The kind of values. The meaning of numbers, and of dates not in ISO 8601, can only be told from all parts.
     kind: str
+    #: Whole microseconds, numbers, or texts.
     values: NDArray[np.generic]
 
 
@@ -179,24 +173,16 @@ def part_of_times(times: ArrayLike | pd.Series, name: str = "the times") -> Part
 
 @dataclass(frozen=True)
 class ReadTimes:
-    """The times of a column, and how they were read.
+    """The times of a column, and how they were read."""
 
-    Parameters
-    ----------
-    microseconds : array of int
-        Whole microseconds: since 1970, or from the origin of the given numbers or durations.
-    per_second : int, optional
-        For numbers whose unit is not stated: how many of them were taken to be a second.
-    name : str
-        The column, for errors.
-    columns : tuple of slices
-        Which of the times are from one column, where there are several. The resolution of each is checked alone: fine
-        times of one would hide that those of another are coarse.
-    """
-
+    #: Whole microseconds: since 1970, or from the origin of the given numbers or durations.
     microseconds: Index
+    #: For numbers whose unit is not stated: how many of them were taken to be a second.
     per_second: int | None
+    #: The column, for errors.
     name: str
+    #: Which of the times are from one column, where there are several. The resolution of each is checked alone: fine
+    #: times of one would hide that those of another are coarse.
     columns: tuple[slice, ...] = (slice(None),)
 
     def for_units(self, stretch: int) -> Index:

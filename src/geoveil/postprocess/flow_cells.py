@@ -33,23 +33,15 @@ _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 @dataclass(frozen=True)
 class FlowAdvice:
-    """Cells that suit the flows of a crowd, and the error to expect. No theorem bounds it.
+    """Cells that suit the flows of a crowd, and the error to expect. No theorem bounds it."""
 
-    Parameters
-    ----------
-    cell : float
-        The side of a cell in metres.
-    bandwidth : float
-        The blur that suits these cells, which is the default: a standard deviation in metres.
-    share : float
-        The expected sum of the errors of all flows, divided by the number of persons.
-    deviation : float
-        The standard deviation of the noise on one flow, in persons or visits, before sharpening.
-    """
-
+    #: The side of a cell in metres.
     cell: float
+    #: The blur that suits these cells, which is the default: a standard deviation in metres.
     bandwidth: float
+    #: The expected sum of the errors of all flows, divided by the number of persons.
     share: float
+    #: The standard deviation of the noise on one flow, in persons or visits, before sharpening.
     deviation: float
 
 

@@ -23,20 +23,13 @@ Noise: TypeAlias = Literal["gaussian", "laplace"]
 
 @dataclass(frozen=True)
 class NoisyPoints:
-    """Released points and the public distribution of their noise.
+    """Released points and the public distribution of their noise."""
 
-    Parameters
-    ----------
-    points : (n, d) array
-        The released points, in metres.
-    noise : {"gaussian", "laplace"}
-        The distribution of the noise, which is independent for each point.
-    scale : (n,) array
-        The noise scale of each point, in metres.
-    """
-
+    #: The released points, in metres.
     points: Floats
+    #: The distribution of the noise, which is independent for each point.
     noise: Noise
+    #: The noise scale of each point, in metres.
     scale: Floats
 
 

@@ -31,20 +31,13 @@ _FOREVER = 1e3
 
 @dataclass(frozen=True)
 class Tracks:
-    """The distinct times of tracks, in order, one track after another.
+    """The distinct times of tracks, in order, one track after another."""
 
-    Parameters
-    ----------
-    starts : (m,) array
-        Index of the first time of each track.
-    gaps : (k,) array
-        Seconds since the previous time; infinite at the first time of a track.
-    node : (n,) array
-        Index of the time of each point.
-    """
-
+    #: Index of the first time of each track.
     starts: Index
+    #: Seconds since the previous time; infinite at the first time of a track.
     gaps: Floats
+    #: Index of the time of each point.
     node: Index
 
     @classmethod
@@ -97,43 +90,28 @@ class Tracks:
 
 @dataclass(frozen=True)
 class Solution:
-    """The posterior distribution at each time of tracks.
+    """The posterior distribution at each time of tracks."""
 
-    Parameters
-    ----------
-    mean, home : (d, k) array
-        Posterior means of the position at each time, and of the home of its track.
-    log_likelihood : (m,) array
-        Log-likelihood of the observations of each track, up to a constant that depends on neither spread nor
-        timescale.
-    variance, distance_variance : (k,) array
-        Posterior variances of a coordinate of the position, and of position minus home; empty unless requested.
-    """
-
+    #: Posterior means of the position at each time, and of the home of its track.
     mean: Floats
     home: Floats
+    #: Log-likelihood of the observations of each track, up to a constant that depends on neither spread nor timescale.
     log_likelihood: Floats
+    #: Posterior variances of a coordinate of the position, and of position minus home; empty unless requested.
     variance: Floats
     distance_variance: Floats
 
 
 @dataclass(frozen=True)
 class RandomField:
-    """A Matérn 3/2 process of variance 1 along tracks, as a Gauss-Markov random field.
+    """A Matérn 3/2 process of variance 1 along tracks, as a Gauss-Markov random field."""
 
-    Parameters
-    ----------
-    tracks : Tracks
-        The times at which it is evaluated.
-    band : (k, 2, 4) array
-        The columns of the precision matrix of (position, timescale·velocity) at k times, from the diagonal downwards:
-        the order in which LAPACK stores a banded matrix, so that nothing is rearranged.
-    log_determinant : (k,) array
-        Log-determinant of that matrix, as one summand per time.
-    """
-
+    #: The times at which it is evaluated.
     tracks: Tracks
+    #: The columns of the precision matrix of (position, timescale·velocity) at k times, from the diagonal downwards:
+    #: the order in which LAPACK stores a banded matrix, so that nothing is rearranged.
     band: Floats
+    #: Log-determinant of that matrix, as one summand per time.
     log_determinant: Floats
 
     @classmethod

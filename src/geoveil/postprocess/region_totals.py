@@ -138,23 +138,15 @@ def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, u
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Regions and their borders on the cells of a map.
+    """Regions and their borders on the cells of a map."""
 
-    Parameters
-    ----------
-    shares : sparse array, regions × cells
-        The share of each cell that a region covers.
-    near : sparse array, regions × cells
-        The metres of a region's border beside a cell, half of them for the cell inside and half for the one outside.
-    steps : sparse array, regions × cells
-        The metres of a region's border of which the cell is the one inside, less those of which it is the one outside.
-    cell : float
-        The side of a cell in metres.
-    """
-
+    #: The share of each cell that a region covers.
     shares: csr_array
+    #: The metres of a region's border beside a cell, half of them for the cell inside and half for the one outside.
     near: csr_array
+    #: The metres of a region's border of which the cell is the one inside, less those of which it is the one outside.
     steps: csr_array
+    #: The side of a cell in metres.
     cell: float
 
     @classmethod

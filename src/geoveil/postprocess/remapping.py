@@ -30,17 +30,11 @@ _TIE = 1e-9
 
 @dataclass(frozen=True)
 class PointPosterior:
-    """Estimates of the true points from released ones, with their expected errors.
+    """Estimates of the true points from released ones, with their expected errors."""
 
-    Parameters
-    ----------
-    mean : (n, d) array
-        The estimates, in metres.
-    variance : (n,) array
-        The expected square distance of the true point from the estimate, in square metres.
-    """
-
+    #: The estimates, in metres.
     mean: Floats
+    #: The expected square distance of the true point from the estimate, in square metres.
     variance: Floats
 
 

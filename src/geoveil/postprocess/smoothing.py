@@ -42,20 +42,13 @@ _TOGETHER = 2**14
 
 @dataclass(frozen=True)
 class TrackPosterior:
-    """The posterior distribution of the true points of tracks.
+    """The posterior distribution of the true points of tracks."""
 
-    Parameters
-    ----------
-    mean : (n, d) array
-        The posterior mean of each point, in metres.
-    variance : (n,) array
-        The posterior variance of each coordinate of each point, in square metres.
-    log_likelihood : float
-        Log-likelihood of the release, up to a constant that depends on neither spread nor timescale.
-    """
-
+    #: The posterior mean of each point, in metres.
     mean: Floats
+    #: The posterior variance of each coordinate of each point, in square metres.
     variance: Floats
+    #: Log-likelihood of the release, up to a constant that depends on neither spread nor timescale.
     log_likelihood: float
 
 

@@ -24,26 +24,17 @@ __all__ = ["Balance", "Report", "check_path"]
 
 @dataclass(frozen=True)
 class Balance:
-    """The balance of an account of a ledger after a release.
+    """The balance of an account of a ledger after a release."""
 
-    Parameters
-    ----------
-    subject : str
-        The name of the account.
-    symbol : str
-        "rho" or "epsilon".
-    total : Decimal
-        The total budget.
-    spent : Decimal
-        The budget spent so far, including this release.
-    cost : Decimal
-        The budget that this release cost.
-    """
-
+    #: The name of the account.
     subject: str
+    #: "rho" or "epsilon".
     symbol: str
+    #: The total budget.
     total: Decimal
+    #: The budget spent so far, including this release.
     spent: Decimal
+    #: The budget that this release cost.
     cost: Decimal
 
     def __post_init__(self) -> None:
@@ -65,27 +56,6 @@ class Report:
     It contains no true locations, unless one of its layers has the role "truth". Then it must not be shared, and says
     so.
 
-    Parameters
-    ----------
-    title : str
-        The heading of the report.
-    layers : tuple of Layer
-        The layers of the map, the first at the bottom.
-    facts : Facts
-        The facts of the release, from `Release.facts`. The page and the figure put them into words.
-    certificate : Certificate
-        The certificate of the release, from `Release.certificate`, which the page shows in full.
-    balances : tuple of Balance
-        The accounts that were charged; empty if none was. Accounts are named only if the release names the persons.
-    remarks : tuple of str
-        Sentences to show below the map.
-    attacker : tuple of str
-        Sentences about what an attacker gains by averages and smoothing, from public facts.
-    basemap : str, optional
-        The path of the user's own base map, which is drawn in quiet greys.
-    width : float, optional
-        The width of a figure in millimetres; 180 by default.
-
     Examples
     --------
     >>> from geoveil.report import Report
@@ -95,14 +65,23 @@ class Report:
     '<!DOCTYPE html>'
     """
 
+    #: The heading of the report.
     title: str
+    #: The layers of the map, the first at the bottom.
     layers: tuple[Layer, ...]
+    #: The facts of the release, from `Release.facts`. The page and the figure put them into words.
     facts: Facts
+    #: The certificate of the release, from `Release.certificate`, which the page shows in full.
     certificate: Certificate
+    #: The accounts that were charged; empty if none was. Accounts are named only if the release names the persons.
     balances: tuple[Balance, ...] = field(default=())
+    #: Sentences to show below the map.
     remarks: tuple[str, ...] = field(default=())
+    #: Sentences about what an attacker gains by averages and smoothing, from public facts.
     attacker: tuple[str, ...] = field(default=(), kw_only=True)
+    #: The path of the user's own base map, which is drawn in quiet greys.
     basemap: str | None = None
+    #: The width of a figure in millimetres; 180 by default.
     width: float | None = None
 
     @property

@@ -112,23 +112,15 @@ def box_of(label: Label, pixel: float = np.inf) -> Box:
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame around a view.
+    """A frame around a view."""
 
-    Parameters
-    ----------
-    pixel : float
-        Metres in a pixel.
-    box : Box
-        The frame, in pixels from the middle of the map.
-    page : bool
-        Whether it is the frame of a page, which has buttons.
-    taken : tuple of Box
-        Boxes that are taken by the scale bar, the buttons and the small map.
-    """
-
+    #: Metres in a pixel.
     pixel: float
+    #: The frame, in pixels from the middle of the map.
     box: Box
+    #: Whether it is the frame of a page, which has buttons.
     page: bool = False
+    #: Boxes that are taken by the scale bar, the buttons and the small map.
     taken: tuple[Box, ...] = ()
 
     @classmethod
@@ -215,23 +207,15 @@ class Obstacles:
 
 @dataclass(frozen=True)
 class Choice:
-    """The alternatives for a label.
+    """The alternatives for a label."""
 
-    Parameters
-    ----------
-    labels : tuple of Label
-        The alternatives, the best first.
-    owner : int
-        The data that it names; -1 for the ground.
-    abroad : shapely geometry, optional
-        Land, in metres of the map, on which the label should not stand.
-    most : float
-        The cost from which on the label is left out. By default the label of least cost is always taken.
-    """
-
+    #: The alternatives, the best first.
     labels: tuple[Label, ...]
+    #: The data that it names; -1 for the ground.
     owner: int = -1
+    #: Land, in metres of the map, on which the label should not stand.
     abroad: shapely.Geometry | None = None
+    #: The cost from which on the label is left out. By default the label of least cost is always taken.
     most: float = np.inf
 
 

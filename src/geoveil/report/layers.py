@@ -26,41 +26,6 @@ Role: TypeAlias = Literal["released", "public", "truth"]
 class Layer:
     """A layer of a map.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the legend.
-    places : array
-        (n, 2): longitude and latitude in degrees of WGS 84. Rows that are not finite are counted and not drawn.
-    kind : {"points", "lines", "area", "marks", "grid", "flows"}
-        How it is drawn. Marks are points with labels; a grid consists of cells, each given by its corners; flows are
-        pairs of an origin and a destination.
-    role : {"released", "public", "truth"}
-        What it shows. A report with a layer of the role "truth" must not be shared.
-    parts : array of int, optional
-        The line, ring, cell or flow that each row of `places` belongs to; by default there is only one.
-    radius : float or array, optional
-        The 95% error radius in metres on the ground, one for all places or one for each; of an area, the 95% bound
-        on the error of its edge.
-    texts : tuple of str
-        The labels of marks, one for each.
-    values : array, optional
-        The value of each cell of a grid or of each flow, in the order of `parts`.
-    least : float
-        The smallest value that is drawn. Cells of a grid with smaller values, which noise alone can cause, are blank.
-    overlapping : bool
-        Whether the cells of a grid may overlap, as some regions do.
-    persons : array of int, optional
-        The person of each row of `places`, a position in `names`. Up to eight persons have their own colours.
-    names : tuple of str
-        The names of the persons in the legend.
-    expected : float, optional
-        The root mean square error to expect in metres on the ground, where there is no bound.
-    counted : str
-        What `values` count, such as "persons".
-    note : str
-        A sentence for the legend.
-
     Examples
     --------
     >>> from geoveil.report import Layer
@@ -68,20 +33,37 @@ class Layer:
     (1, 2)
     """
 
+    #: Its name in the legend.
     name: str
+    #: (n, 2): longitude and latitude in degrees of WGS 84. Rows that are not finite are counted and not drawn.
     places: Floats
+    #: How it is drawn. Marks are points with labels; a grid consists of cells, each given by its corners; flows are
+    #: pairs of an origin and a destination.
     kind: Kind
+    #: What it shows. A report with a layer of the role "truth" must not be shared.
     role: Role
+    #: The line, ring, cell or flow that each row of `places` belongs to; by default there is only one.
     parts: NDArray[np.int64] | None = None
+    #: The 95% error radius in metres on the ground, one for all places or one for each; of an area, the 95% bound on
+    #: the error of its edge.
     radius: float | Floats | None = None
+    #: The labels of marks, one for each.
     texts: tuple[str, ...] = ()
+    #: The value of each cell of a grid or of each flow, in the order of `parts`.
     values: Floats | None = None
+    #: The smallest value that is drawn. Cells of a grid with smaller values, which noise alone can cause, are blank.
     least: float = 0.0
+    #: Whether the cells of a grid may overlap, as some regions do.
     overlapping: bool = False
+    #: The person of each row of `places`, a position in `names`. Up to eight persons have their own colours.
     persons: NDArray[np.int64] | None = None
+    #: The names of the persons in the legend.
     names: tuple[str, ...] = ()
+    #: The root mean square error to expect in metres on the ground, where there is no bound.
     expected: float | None = None
+    #: What `values` count, such as "persons".
     counted: str = "points"
+    #: A sentence for the legend.
     note: str = ""
 
     def __post_init__(self) -> None:

@@ -36,57 +36,37 @@ Graduated: TypeAlias = tuple[tuple[str, Floats], ...]
 
 @dataclass(frozen=True)
 class Style:
-    """How a shape is drawn.
+    """How a shape is drawn."""
 
-    Parameters
-    ----------
-    colour : str
-        A name of the palette.
-    width : float
-        The width of lines and outlines, or the size of dots and arrowheads, in pixels; 0 for no line.
-    opacity : float
-        The opacity of lines and dots.
-    fill : float
-        The opacity of the inside.
-    dash : tuple of float
-        The lengths of dashes and gaps, in pixels.
-    marker : {"disc", "square", "diamond"}
-        The form of dots.
-    metres : float
-        The width of lines in metres on the ground, in place of pixels.
-    halo : bool
-        Whether lines have a bright edge, so that they stand out from others below.
-    """
-
+    #: A name of the palette.
     colour: str
+    #: The width of lines and outlines, or the size of dots and arrowheads, in pixels; 0 for no line.
     width: float = 0.0
+    #: The opacity of lines and dots.
     opacity: float = 1.0
+    #: The opacity of the inside.
     fill: float = 0.0
+    #: The lengths of dashes and gaps, in pixels.
     dash: tuple[float, ...] = ()
+    #: The form of dots.
     marker: Marker = "disc"
+    #: The width of lines in metres on the ground, in place of pixels.
     metres: float = 0.0
+    #: Whether lines have a bright edge, so that they stand out from others below.
     halo: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Shapes of one form and style, in metres of the map.
+    """Shapes of one form and style, in metres of the map."""
 
-    Parameters
-    ----------
-    form : {"fill", "line", "dots", "circles", "arrows"}
-        Their form.
-    parts : tuple of array
-        The rings or lines, each (n, 2); for dots one array (n, 2); for circles and arrows one array (n, 3).
-    style : Style
-        How they are drawn.
-    on_demand : bool
-        Whether they are shown only when a reader asks for them.
-    """
-
+    #: Their form.
     form: Form
+    #: The rings or lines, each (n, 2); for dots one array (n, 2); for circles and arrows one array (n, 3).
     parts: tuple[Floats, ...]
+    #: How they are drawn.
     style: Style
+    #: Whether they are shown only when a reader asks for them.
     on_demand: bool = False
 
     @classmethod
@@ -125,23 +105,15 @@ class Key:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Shapes that are shown and hidden together.
+    """Shapes that are shown and hidden together."""
 
-    Parameters
-    ----------
-    name : str
-        The name of the group; for a layer, its heading in the legend.
-    role : {"ground", "released", "public", "truth"}
-        What it shows.
-    shapes : tuple of Shape
-        The shapes, the first at the bottom.
-    keys : tuple of Key
-        Its legend; empty for the ground.
-    """
-
+    #: The name of the group; for a layer, its heading in the legend.
     name: str
+    #: What it shows.
     role: Role | Literal["ground"]
+    #: The shapes, the first at the bottom.
     shapes: tuple[Shape, ...]
+    #: Its legend; empty for the ground.
     keys: tuple[Key, ...] = ()
 
     @property
@@ -152,34 +124,23 @@ class Group:
 
 @dataclass(frozen=True)
 class Label:
-    """A text on the map, with the scales at which it overlaps no label that is more important.
+    """A text on the map, with the scales at which it overlaps no label that is more important."""
 
-    Parameters
-    ----------
-    x, y : float
-        The location that it names, in metres of the map.
-    text : str
-        The text.
-    kind : {"mark", "country", "city", "town", "water"}
-        What it names, which decides its style.
-    side : {"east", "west", "north", "south", "north-east", ..., "middle"}
-        Where it stands relative to the location.
-    finest, coarsest : float
-        The smallest and the largest number of metres per pixel at which it is shown.
-    group : int
-        The group with which it is shown and hidden; -1 for the ground.
-    colour : str
-        A name of the palette, such as that of the track which it names; by default that of its kind.
-    """
-
+    #: The location that it names, in metres of the map.
     x: float
     y: float
+    #: The text.
     text: str
+    #: What it names, which decides its style.
     kind: Literal["mark", "country", "city", "town", "water"]
+    #: Where it stands relative to the location.
     side: Side
+    #: The smallest and the largest number of metres per pixel at which it is shown.
     finest: float = 0.0
     coarsest: float = float("inf")
+    #: The group with which it is shown and hidden; -1 for the ground.
     group: int = -1
+    #: A name of the palette, such as that of the track which it names; by default that of its kind.
     colour: str = ""
 
 
@@ -198,60 +159,39 @@ class Graticule:
 
 @dataclass(frozen=True, eq=False)
 class Locator:
-    """A small map of the surroundings, with a frame or a dot where the map is.
+    """A small map of the surroundings, with a frame or a dot where the map is."""
 
-    Parameters
-    ----------
-    half : float
-        Half of its side, in metres.
-    shapes : tuple of Shape
-        Its shapes, in metres of the map.
-    labels : tuple of Label
-        Its texts.
-    corner : {"south-east", "north-west", "north-east", "south-west"}
-        The corner of the map in which it is drawn: one with little data.
-    """
-
+    #: Half of its side, in metres.
     half: float
+    #: Its shapes, in metres of the map.
     shapes: tuple[Shape, ...]
+    #: Its texts.
     labels: tuple[Label, ...] = ()
+    #: The corner of the map in which it is drawn: one with little data.
     corner: Corner = "south-east"
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything that a map shows.
+    """Everything that a map shows."""
 
-    Parameters
-    ----------
-    projection : Projection
-        The projection, whose middle is (0, 0).
-    view : Box
-        The box that is shown first.
-    groups : tuple of Group
-        The ground and the layers, the first at the bottom.
-    labels : tuple of Label
-        All texts, the most important first.
-    graticules : tuple of Graticule
-        Meridians and parallels, those for the widest view first.
-    locator : Locator, optional
-        A small map of the surroundings.
-    where : str
-        Where the map is, in a sentence.
-    source : str
-        The credits for the data of the ground.
-    remarks : tuple of str
-        Sentences about the map, such as what is not drawn and why.
-    """
-
+    #: The projection, whose middle is (0, 0).
     projection: Projection
+    #: The box that is shown first.
     view: Box
+    #: The ground and the layers, the first at the bottom.
     groups: tuple[Group, ...]
+    #: All texts, the most important first.
     labels: tuple[Label, ...]
+    #: Meridians and parallels, those for the widest view first.
     graticules: tuple[Graticule, ...]
+    #: A small map of the surroundings.
     locator: Locator | None
+    #: Where the map is, in a sentence.
     where: str
+    #: The credits for the data of the ground.
     source: str
+    #: Sentences about the map, such as what is not drawn and why.
     remarks: tuple[str, ...]
 
     @property

@@ -38,20 +38,13 @@ _LARGE = 8.0
 
 @dataclass(frozen=True)
 class Pen:
-    """Writes shapes and labels, in metres east and south.
+    """Writes shapes and labels, in metres east and south."""
 
-    Parameters
-    ----------
-    pixel : float
-        The width of a pixel.
-    digits : int
-        The number of decimal places of coordinates.
-    styled : bool
-        Whether a style sheet defines the colours. Without one, colours are visible on light and dark backgrounds.
-    """
-
+    #: The width of a pixel.
     pixel: float
+    #: The number of decimal places of coordinates.
     digits: int = 0
+    #: Whether a style sheet defines the colours. Without one, colours are visible on light and dark backgrounds.
     styled: bool = True
 
     @classmethod

@@ -22,26 +22,17 @@ __all__ = ["ZonesReport", "check_page"]
 
 @dataclass(frozen=True, eq=False)
 class ZonesReport:
-    """A page about shared tracks. It shows nothing that was removed, unless a layer has the role "truth".
+    """A page about shared tracks. It shows nothing that was removed, unless a layer has the role "truth"."""
 
-    Parameters
-    ----------
-    title : str
-        The heading.
-    summary : tuple of pairs of str
-        The facts at the top: the name and the text of each.
-    layers : tuple of Layer
-        The layers of the map, the first at the bottom.
-    certificate : mapping
-        The certificate, whose words are on the page.
-    basemap : str, optional
-        The path of the user's own base map, which is drawn in quiet greys.
-    """
-
+    #: The heading.
     title: str
+    #: The facts at the top: the name and the text of each.
     summary: tuple[tuple[str, str], ...]
+    #: The layers of the map, the first at the bottom.
     layers: tuple[Layer, ...]
+    #: The certificate, whose words are on the page.
     certificate: Mapping[str, object]
+    #: The path of the user's own base map, which is drawn in quiet greys.
     basemap: str | None = None
 
     @property

@@ -21,23 +21,15 @@ __all__ = ["ChargeRecord", "ChargedAccounts", "ForeseenCharge", "existing_ledger
 
 @dataclass(frozen=True)
 class ChargedAccounts:
-    """The accounts that a request is charged to.
+    """The accounts that a request is charged to."""
 
-    Parameters
-    ----------
-    place : str
-        The path or the address of the ledger; empty if nobody is charged.
-    subject : str, optional
-        The name of the account; with persons, the prefix of theirs.
-    short : {"refuse", "skip"}
-        What is done about persons whose account has too little left.
-    label : str, optional
-        A name of the data, under which answers are stored.
-    """
-
+    #: The path or the address of the ledger; empty if nobody is charged.
     place: str = ""
+    #: The name of the account; with persons, the prefix of theirs.
     subject: str | None = None
+    #: What is done about persons whose account has too little left.
     short: Literal["refuse", "skip"] = "refuse"
+    #: A name of the data, under which answers are stored.
     label: str | None = None
 
     def names(self, labels: Iterable[object] | None) -> list[str]:

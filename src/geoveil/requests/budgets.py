@@ -23,17 +23,6 @@ CHANCE = 0.75
 class Budget:
     """A budget as it was stated.
 
-    Parameters
-    ----------
-    kind : {"hide", "rho", "epsilon"}
-        A distance in metres, ρ per square metre, or ε per metre.
-    text : str
-        The number.
-    chance, notion : optional
-        With a distance: the chance of a right guess, and the notion of privacy.
-    metric : str, optional
-        The metric, if one was stated.
-
     Examples
     --------
     >>> Budget("hide", "200").guarantee, Budget("rho", "1e-4").protecting("1 day")
@@ -42,10 +31,14 @@ class Budget:
     (('--hide', '200m'), ('hide', 200.0))
     """
 
+    #: A distance in metres, ρ per square metre, or ε per metre.
     kind: BudgetKind
+    #: The number.
     text: str
+    #: With a distance: the chance of a right guess, and the notion of privacy.
     chance: float = CHANCE
     notion: Literal["CGP", "GP"] = "CGP"
+    #: The metric, if one was stated.
     metric: str | None = None
 
     @cached_property

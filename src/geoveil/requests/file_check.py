@@ -58,32 +58,22 @@ class Proposed(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Finding:
-    """A fact about a file that its owner should know.
+    """A fact about a file that its owner should know."""
 
-    Parameters
-    ----------
-    kind : {"good", "note", "need", "stop"}
-        "good": nothing to do; "note": worth knowing; "need": must be stated before a release; "stop": must be
-        corrected first.
-    what : str, Message or GeoveilError
-        The fact, or the error with which a release would refuse the file.
-    remedy : str or Message
-        What can be done about it.
-    settings : Proposed
-        The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
-        are a suggestion. An area is an `AreaSuggestion`.
-    about : {"", "persons", "unchanged", "removed"}
-        The decision that the finding is about, for pages that ask for it in their own way: who the persons are, which
-        columns are released unchanged, or which are removed.
-    columns : tuple of str
-        The columns that are released unchanged or removed.
-    """
-
+    #: "good": nothing to do; "note": worth knowing; "need": must be stated before a release; "stop": must be corrected
+    #: first.
     kind: Literal["good", "note", "need", "stop"]
+    #: The fact, or the error with which a release would refuse the file.
     what: Text | GeoveilError
+    #: What can be done about it.
     remedy: Text = ""
+    #: The settings that do so, by the names of arguments. A release needs those of the kind "need"; those of a note
+    #: are a suggestion. An area is an `AreaSuggestion`.
     settings: Proposed = field(default_factory=Proposed)
+    #: The decision that the finding is about, for pages that ask for it in their own way: who the persons are, which
+    #: columns are released unchanged, or which are removed.
     about: Literal["", "persons", "unchanged", "removed"] = ""
+    #: The columns that are released unchanged or removed.
     columns: tuple[str, ...] = ()
 
     def applied_to(self, settings: FileSettings) -> FileSettings:
@@ -114,32 +104,21 @@ class _Proposal(Message):
 
 @dataclass(frozen=True)
 class TypicalPerson:
-    """The person of a file with the median number of points: public numbers, from which noise follows.
+    """The person of a file with the median number of points: public numbers, from which noise follows."""
 
-    Parameters
-    ----------
-    points : int
-        The number of points.
-    alone : bool
-        Whether the file has one person only.
-    largest : dict
-        The largest number of points in a unit, by the names of metrics.
-    step : str
-        The interval in which one point would be kept; empty if thinning is not worth while.
-    thinned : int
-        The number of points that would remain.
-    fewer : dict
-        The largest number of points in a unit after thinning.
-    area : Area
-        The area of the file.
-    """
-
+    #: The number of points.
     points: int
+    #: Whether the file has one person only.
     alone: bool
+    #: The largest number of points in a unit, by the names of metrics.
     largest: dict[str, int]
+    #: The interval in which one point would be kept; empty if thinning is not worth while.
     step: str
+    #: The number of points that would remain.
     thinned: int
+    #: The largest number of points in a unit after thinning.
     fewer: dict[str, int]
+    #: The area of the file.
     area: AreaLike
 
     def noise(self, budget: Guarantee, *, thinned: bool = False) -> dict[str, float]:
@@ -183,15 +162,6 @@ class TypicalPerson:
 class CheckedFile:
     r"""A file that is checked for its owner. Nothing is drawn, charged or released.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    settings : FileSettings
-        What the data is, and who and what is protected.
-    guarantee : CGP or GP
-        The guarantee of the release.
-
     Examples
     --------
     >>> path = folder / "trips.csv"
@@ -201,8 +171,11 @@ class CheckedFile:
     ['good', 'good', 'note', 'good', 'good']
     """
 
+    #: The file.
     path: Path
+    #: What the data is, and who and what is protected.
     settings: FileSettings
+    #: The guarantee of the release.
     guarantee: Guarantee
     #: The person with the median number of points, if that is more than one; known after `findings`.
     typical: TypicalPerson | None = None

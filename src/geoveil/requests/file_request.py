@@ -160,51 +160,34 @@ class QuestionOptions:
 
 @dataclass(frozen=True)
 class FileRequest:
-    """A question about a file, with all that was decided.
+    """A question about a file, with all that was decided."""
 
-    Parameters
-    ----------
-    question : str
-        The question, by its name in Python, or "summary".
-    path, name : Path and str
-        The file, and its name as its owner knows it.
-    settings : FileSettings
-        What the data is, and who and what is protected.
-    budget : Budget
-        The budget.
-    options : QuestionOptions
-        The options of the question.
-    account : ChargedAccounts
-        Who is charged.
-    target : str
-        The name of the released file, or of the folder of a summary.
-    sign : str
-        The path of the private key that signs certificates; empty if none does.
-    key : SigningKey, optional
-        This key.
-    with_truth : bool
-        Whether a report with the true locations is written as well, for their owner alone.
-    named : bool
-        Whether the path identifies the file for the record of releases; that of a pipe does not.
-    recorded : bool
-        Whether the release is recorded; that of made-up data is not.
-    accepted : bool
-        Whether points are released even if their error is hopeless.
-    """
-
+    #: The question, by its name in Python, or "summary".
     question: str
+    #: The file, and its name as its owner knows it.
     path: Path
     name: str
+    #: What the data is, and who and what is protected.
     settings: FileSettings
+    #: The budget.
     budget: Budget
+    #: The options of the question.
     options: QuestionOptions = QuestionOptions()
+    #: Who is charged.
     account: ChargedAccounts = field(default_factory=ChargedAccounts)
+    #: The name of the released file, or of the folder of a summary.
     target: str = ""
+    #: The path of the private key that signs certificates; empty if none does.
     sign: str = ""
+    #: This key.
     key: SigningKey | None = None
+    #: Whether a report with the true locations is written as well, for their owner alone.
     with_truth: bool = False
+    #: Whether the path identifies the file for the record of releases; that of a pipe does not.
     named: bool = True
+    #: Whether the release is recorded; that of made-up data is not.
     recorded: bool = True
+    #: Whether points are released even if their error is hopeless.
     accepted: bool = False
     opened: LocationFile | None = field(default=None, compare=False, repr=False)
 

@@ -29,53 +29,35 @@ _NUMBERS = 32
 
 @dataclass(frozen=True)
 class PublicNumbers:
-    """What the error of a question depends on, besides its budget.
+    """What the error of a question depends on, besides its budget."""
 
-    Parameters
-    ----------
-    sizes : list of int
-        The number of points that each answer is about.
-    largest : list of int, optional
-        The largest number of them that are hidden together, where these are not all points of a person.
-    persons : list, optional
-        The labels of the persons, if there are several.
-    area : Area
-        The area of the file.
-    """
-
+    #: The number of points that each answer is about.
     sizes: list[int]
+    #: The largest number of them that are hidden together, where these are not all points of a person.
     largest: list[int] | None
+    #: The labels of the persons, if there are several.
     persons: Sequence[object] | None
+    #: The area of the file.
     area: Area
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The cost and the error of a question.
+    """The cost and the error of a question."""
 
-    Parameters
-    ----------
-    question : str
-        The question.
-    guarantee : CGP or GP
-        The guarantee of its answer.
-    smallest, largest : float
-        The bounds on the error at 95% for the persons with the least and with the most noise.
-    single : float, optional
-        Of points: the bound for any one point.
-    assumes, remark : str
-        What the bounds assume, and a note on the unit.
-    charges : list of ForeseenCharge
-        What the accounts will pay.
-    """
-
+    #: The question.
     question: str
+    #: The guarantee of its answer.
     guarantee: Guarantee
+    #: The bounds on the error at 95% for the persons with the least and with the most noise.
     smallest: float
     largest: float
+    #: Of points: the bound for any one point.
     single: float | None
+    #: What the bounds assume, and a note on the unit.
     assumes: str
     remark: str
+    #: What the accounts will pay.
     charges: list[ForeseenCharge]
 
 

@@ -48,21 +48,14 @@ _HARDLY = 20.0
 
 @dataclass(frozen=True)
 class Foresight:
-    """The meaning of a budget for a typical person of the data, from public numbers alone.
+    """The meaning of a budget for a typical person of the data, from public numbers alone."""
 
-    Parameters
-    ----------
-    budget, settings : Budget and FileSettings
-        The budget, and who and what is protected.
-    planned : int, optional
-        The number of releases that are planned.
-    data, typical : OpenedData and TypicalPerson, optional
-        The file, and its person with the median number of points.
-    """
-
+    #: The budget, and who and what is protected.
     budget: Budget
     settings: FileSettings
+    #: The number of releases that are planned.
     planned: int | None
+    #: The file, and its person with the median number of points.
     data: OpenedData | None
     typical: TypicalPerson | None
 

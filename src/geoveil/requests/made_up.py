@@ -34,17 +34,11 @@ _EVERY = 30.0
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """Made-up rows, with the labels and times of some persons of a file.
+    """Made-up rows, with the labels and times of some persons of a file."""
 
-    Parameters
-    ----------
-    frame : GeoDataFrame
-        Points in degrees; a row of the file with several points becomes a line with the same number of points.
-    persons, all_persons : int
-        The number of persons in the made-up data, and in the file.
-    """
-
+    #: Points in degrees; a row of the file with several points becomes a line with the same number of points.
     frame: geopandas.GeoDataFrame
+    #: The number of persons in the made-up data, and in the file.
     persons: int
     all_persons: int
 

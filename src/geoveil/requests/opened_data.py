@@ -30,32 +30,21 @@ _MANY = 50_000
 
 @dataclass(frozen=True, eq=False)
 class OpenedData:
-    """A file of locations in memory. It holds true locations, for its owner alone.
+    """A file of locations in memory. It holds true locations, for its owner alone."""
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        Its name, as its owner knows it.
-    file : LocationFile
-        The file, opened.
-    frame : GeoDataFrame
-        The rows that have a location.
-    state : State, optional
-        The state of the file before it was read; later changes are noticed by comparison with it.
-    demo : bool
-        Whether it is the made-up city, in which nobody lives.
-    received : bool
-        Whether it was dropped on a page, so that its path means nothing to its owner.
-    """
-
+    #: The file.
     path: Path
+    #: Its name, as its owner knows it.
     name: str
+    #: The file, opened.
     file: LocationFile
+    #: The rows that have a location.
     frame: geopandas.GeoDataFrame
+    #: The state of the file before it was read; later changes are noticed by comparison with it.
     state: State | None = None
+    #: Whether it is the made-up city, in which nobody lives.
     demo: bool = False
+    #: Whether it was dropped on a page, so that its path means nothing to its owner.
     received: bool = False
 
     @classmethod

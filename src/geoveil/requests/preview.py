@@ -33,20 +33,13 @@ _NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """An answer about made-up data.
+    """An answer about made-up data."""
 
-    Parameters
-    ----------
-    layers : tuple of Layer
-        The made-up data and the answer.
-    errors : list of (str, str)
-        The name of each answer, and its error in words.
-    remark : str
-        How the made-up data differs from the file; empty if it has the same number of persons.
-    """
-
+    #: The made-up data and the answer.
     layers: tuple[Layer, ...]
+    #: The name of each answer, and its error in words.
     errors: list[tuple[str, str]]
+    #: How the made-up data differs from the file; empty if it has the same number of persons.
     remark: str
 
 

@@ -29,20 +29,13 @@ SETTING = "GEOVEIL_RECORD"
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier release of a file.
+    """An earlier release of a file."""
 
-    Parameters
-    ----------
-    date : str
-        The day of the release.
-    guarantee : CGP or GP
-        Its guarantee.
-    same : bool
-        Whether the file had the same content; otherwise it had the same path.
-    """
-
+    #: The day of the release.
     date: str
+    #: Its guarantee.
     guarantee: Guarantee
+    #: Whether the file had the same content; otherwise it had the same path.
     same: bool
 
 

@@ -36,20 +36,13 @@ class _Source:
 
 @dataclass(frozen=True, eq=False)
 class TrackFiles:
-    """The tracks of some files. They are private: `CutTracks.shared` is what remains of them.
+    """The tracks of some files. They are private: `CutTracks.shared` is what remains of them."""
 
-    Parameters
-    ----------
-    sources : tuple
-        The files.
-    tracks : tuple of Track
-        All tracks, those of one file after those of another.
-    file_of : array of int
-        The file of each track, by its position.
-    """
-
+    #: The files.
     sources: tuple[_Source, ...]
+    #: All tracks, those of one file after those of another.
     tracks: tuple[Track, ...]
+    #: The file of each track, by its position.
     file_of: Index
 
     @classmethod
@@ -166,23 +159,15 @@ class TrackFiles:
 
 @dataclass(frozen=True, eq=False)
 class SharedFile:
-    """What is left of a file of tracks.
+    """What is left of a file of tracks."""
 
-    Parameters
-    ----------
-    source : Path
-        The name of the original among the files that were given. It is private unless its owner says otherwise.
-    format : TrackFormat
-        The format in which it is written.
-    ending : str
-        The ending of its name.
-    pieces : tuple of Track
-        The pieces of tracks.
-    """
-
+    #: The name of the original among the files that were given. It is private unless its owner says otherwise.
     source: Path
+    #: The format in which it is written.
     format: TrackFormat = field(repr=False)
+    #: The ending of its name.
     ending: str
+    #: The pieces of tracks.
     pieces: tuple[Track, ...] = field(repr=False)
 
     def write(self, path: Path) -> None:
@@ -205,23 +190,15 @@ class SharedFile:
 
 @dataclass(frozen=True, eq=False)
 class CutTracks:
-    """Tracks after the cut: what a recipient will see, and beside it the tracks before, for their owner alone.
+    """Tracks after the cut: what a recipient will see, and beside it the tracks before, for their owner alone."""
 
-    Parameters
-    ----------
-    files : TrackFiles
-        The tracks before the cut.
-    zones : tuple of Zone
-        The discs from which nothing is published.
-    shared : tuple of SharedFile
-        What is left of each file, in an order that follows from what is left.
-    noise : mapping, optional
-        The certificate of the noise that published points have.
-    """
-
+    #: The tracks before the cut.
     files: TrackFiles
+    #: The discs from which nothing is published.
     zones: tuple[Zone, ...]
+    #: What is left of each file, in an order that follows from what is left.
     shared: tuple[SharedFile, ...]
+    #: The certificate of the noise that published points have.
     noise: Mapping[str, Any] | None = None
 
     @classmethod

@@ -31,18 +31,12 @@ _LONGEST, _FEW = 30 * 86_400, 12
 
 @dataclass(frozen=True)
 class TimeGuess:
-    """A column that seems to count time from a start.
+    """A column that seems to count time from a start."""
 
-    Parameters
-    ----------
-    column, unit : str
-        The column, and the unit that its numbers seem to count: "s" or "ms".
-    seconds : float
-        The length of the recording.
-    """
-
+    #: The column, and the unit that its numbers seem to count: "s" or "ms".
     column: str
     unit: str
+    #: The length of the recording.
     seconds: float
 
     @property

@@ -32,56 +32,37 @@ _DISCS = 3
 
 @dataclass(frozen=True)
 class ZonesRequest:
-    """Files of tracks, the places to hide, and how.
+    """Files of tracks, the places to hide, and how."""
 
-    Parameters
-    ----------
-    paths : tuple of Path
-        The files and folders of tracks.
-    places : tuple of str
-        The places, each as a latitude and a longitude, or as a file of places.
-    centres : Path
-        The owner's file of centres.
-    hiding : Hiding
-        How new places are hidden.
-    rules : Rules
-        The public rules of the cut.
-    target : str
-        The released file or folder.
-    keep : tuple of str
-        The attributes of points that are released besides places and times.
-    time : str, optional
-        The column of times of tables, if it is not recognised.
-    reading : dict
-        The options with which tables are read.
-    same_names : bool
-        Whether released files have the names of the originals.
-    near : {"same", "another"}, optional
-        What a place near a known one is.
-    noise : number, optional
-        The ρ of noise that published points get as well.
-    area : str, optional
-        The public area in which they get it.
-    account : ChargedAccounts
-        Who is charged for new centres.
-    key : SigningKey, optional
-        The key that signs the certificate.
-    """
-
+    #: The files and folders of tracks.
     paths: tuple[Path, ...]
+    #: The places, each as a latitude and a longitude, or as a file of places.
     places: tuple[str, ...]
+    #: The owner's file of centres.
     centres: Path
+    #: How new places are hidden.
     hiding: Hiding
+    #: The public rules of the cut.
     rules: Rules
+    #: The released file or folder.
     target: str
+    #: The attributes of points that are released besides places and times.
     keep: tuple[str, ...] = ()
+    #: The column of times of tables, if it is not recognised.
     time: str | None = None
+    #: The options with which tables are read.
     reading: dict[str, object] = field(default_factory=dict)
+    #: Whether released files have the names of the originals.
     same_names: bool = False
+    #: What a place near a known one is.
     near: Near | None = None
+    #: The ρ of noise that published points get as well.
     noise: Rho = None
+    #: The public area in which they get it.
     area: str | None = None
+    #: Who is charged for new centres.
     account: ChargedAccounts = field(default_factory=ChargedAccounts)
+    #: The key that signs the certificate.
     key: SigningKey | None = None
 
     @cached_property

@@ -41,25 +41,17 @@ class OnLine:
 
 @dataclass(frozen=True)
 class OnPage:
-    """A setting on the pages of the studio.
+    """A setting on the pages of the studio."""
 
-    Parameters
-    ----------
-    name, mention : str
-        What messages call it, and what remedies call it if that differs.
-    field, hint : str
-        The label of its field in a form, and the text in the empty field.
-    questions : tuple of str
-        The questions in whose forms it is.
-    fact : tuple of str
-        Its name among the facts before a release, the text for a value, and perhaps the text without one.
-    """
-
+    #: What messages call it, and what remedies call it if that differs.
     name: str = ""
     mention: str = ""
+    #: The label of its field in a form, and the text in the empty field.
     field: str = ""
     hint: str = ""
+    #: The questions in whose forms it is.
     questions: tuple[str, ...] = ()
+    #: Its name among the facts before a release, the text for a value, and perhaps the text without one.
     fact: tuple[str, ...] = ()
 
 

@@ -37,20 +37,13 @@ _LEFT = {"head": None, "parts": None}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrameColumns(Parquet):
-    """The columns of a DataFrame, whose rows are read like those of a Parquet file.
+    """The columns of a DataFrame, whose rows are read like those of a Parquet file."""
 
-    Parameters
-    ----------
-    head : pyarrow.Table
-        Its first rows; workers do not get them.
-    geo : bool
-        Whether the column of geometries is described as such, so that a release is GeoParquet.
-    parts : ParquetParts, optional
-        The files of a table that is no more than Parquet files, where workers can read them for themselves.
-    """
-
+    #: Its first rows; workers do not get them.
     head: pa.Table = field(default=None, repr=False)
+    #: Whether the column of geometries is described as such, so that a release is GeoParquet.
     geo: bool = False
+    #: The files of a table that is no more than Parquet files, where workers can read them for themselves.
     parts: ParquetParts | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:

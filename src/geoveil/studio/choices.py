@@ -37,58 +37,39 @@ _FILES |= {"nearest": "nearest.csv", "summary": "summary"}
 
 @dataclass
 class Choices:
-    """The decisions, each None or empty until it is made.
+    """The decisions, each None or empty until it is made."""
 
-    Parameters
-    ----------
-    reading : dict
-        Corrections of how the file is read: crs, lat, lon, geometry, delimiter, decimal, encoding, layer.
-    missing, outside : str
-        What is done about rows without a location, and about points outside the area.
-    where : str
-        A condition that selects rows.
-    persons : str, optional
-        The column of persons; empty if all rows are one person's.
-    times : str
-        The column of times, if the user has corrected it.
-    area : str, optional
-        Where the data is: the name of a place or a coordinate system, or "latitude, longitude, radius".
-    keep : tuple of str
-        Columns that are released unchanged.
-    pseudonyms : bool, optional
-        Whether the labels of persons are replaced.
-    unit : {"all", "1 day", "1 hour", "point"}, optional
-        What is protected.
-    planned : int, optional
-        The number of releases that are planned.
-    budget : Budget, optional
-        How much is hidden.
-    question : str, optional
-        The question.
-    options : dict
-        The options of questions, as texts.
-    ledger, subject : str
-        The ledger that is charged, and the name or prefix of accounts.
-    sign : str
-        The path of the private key that signs certificates.
-    """
-
+    #: Corrections of how the file is read: crs, lat, lon, geometry, delimiter, decimal, encoding, layer.
     reading: dict[str, str] = field(default_factory=dict)
+    #: What is done about rows without a location, and about points outside the area.
     missing: Literal["refuse", "drop"] = "refuse"
     outside: Literal["refuse", "clamp", "drop"] = "refuse"
+    #: A condition that selects rows.
     where: str = ""
+    #: The column of persons; empty if all rows are one person's.
     persons: str | None = None
+    #: The column of times, if the user has corrected it.
     times: str = ""
+    #: Where the data is: the name of a place or a coordinate system, or "latitude, longitude, radius".
     area: str | None = None
+    #: Columns that are released unchanged.
     keep: tuple[str, ...] = ()
+    #: Whether the labels of persons are replaced.
     pseudonyms: bool | None = None
+    #: What is protected.
     unit: str | None = None
+    #: The number of releases that are planned.
     planned: int | None = None
+    #: How much is hidden.
     budget: Budget | None = None
+    #: The question.
     question: str | None = None
+    #: The options of questions, as texts.
     options: dict[str, str] = field(default_factory=dict)
+    #: The ledger that is charged, and the name or prefix of accounts.
     ledger: str = ""
     subject: str = ""
+    #: The path of the private key that signs certificates.
     sign: str = ""
 
     @property

@@ -30,32 +30,21 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A release that was made.
+    """A release that was made."""
 
-    Parameters
-    ----------
-    request : StudioRequest
-        What was asked.
-    releases : list of Release
-        The answers.
-    report : Report
-        Its report, without true locations.
-    files : list of Path
-        The files to be downloaded.
-    checks : list of Verification
-        Whether each released file belongs to its certificate.
-    when : datetime
-        The time of the release.
-    remarks : list of str
-        Warnings, and what could not be done after the release was made.
-    """
-
+    #: What was asked.
     request: StudioRequest
+    #: The answers.
     releases: list[gv.Release]
+    #: Its report, without true locations.
     report: Report
+    #: The files to be downloaded.
     files: list[Path]
+    #: Whether each released file belongs to its certificate.
     checks: list[gv.Verification]
+    #: The time of the release.
     when: datetime
+    #: Warnings, and what could not be done after the release was made.
     remarks: list[str]
 
 

@@ -29,29 +29,19 @@ _PROPOSED = 6
 
 @dataclass(frozen=True)
 class TracksShown:
-    """What the page shows of cut tracks: for their owner alone.
+    """What the page shows of cut tracks: for their owner alone."""
 
-    Parameters
-    ----------
-    layers : tuple of Layer
-        The layers of the map: what is shared, the discs, and below them what is removed.
-    facts : tuple of pairs of str
-        Facts about what is shared.
-    removed : str
-        What is removed, in a sentence.
-    released : str
-        The released file or folder; empty after a look.
-    command : str
-        The same as a command.
-    attacks : tuple of Message
-        How near attacks come to each place, and what helps.
-    """
-
+    #: The layers of the map: what is shared, the discs, and below them what is removed.
     layers: tuple[Layer, ...]
+    #: Facts about what is shared.
     facts: tuple[tuple[str, str], ...]
+    #: What is removed, in a sentence.
     removed: str
+    #: The released file or folder; empty after a look.
     released: str
+    #: The same as a command.
     command: str
+    #: How near attacks come to each place, and what helps.
     attacks: tuple[Message, ...] = ()
 
     @classmethod

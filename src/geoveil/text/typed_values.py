@@ -103,20 +103,13 @@ def _read_whole(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class TypedValue(Generic[T_co]):
-    """A kind of value that people write as text.
+    """A kind of value that people write as text."""
 
-    Parameters
-    ----------
-    name : str
-        What such a value is called on a help page.
-    read : callable
-        The function that returns the value of a text, or None if the text has none.
-    allowed : str
-        The texts that have one, as in "must be ...".
-    """
-
+    #: What such a value is called on a help page.
     name: str
+    #: The function that returns the value of a text, or None if the text has none.
     read: Callable[[str], T_co | None]
+    #: The texts that have one, as in "must be ...".
     allowed: str
 
 

@@ -77,17 +77,11 @@ def open_csv(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CSV(LocationFile):
-    """A CSV file with a header; all fields are kept as texts.
+    """A CSV file with a header; all fields are kept as texts."""
 
-    Parameters
-    ----------
-    skipped : int
-        The number of lines before the header, or before the first row if there is none.
-    headed : bool
-        Whether it has a header; a released file has one.
-    """
-
+    #: The number of lines before the header, or before the first row if there is none.
     skipped: int = 0
+    #: Whether it has a header; a released file has one.
     headed: bool = True
 
     tabular = True
@@ -223,27 +217,18 @@ class _Unpacked(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Dialect:
-    """The format of a CSV file.
+    """The format of a CSV file."""
 
-    Parameters
-    ----------
-    names : list of str
-        The names of the columns.
-    sample : dict
-        The first values of each column.
-    delimiter, encoding : str
-        The separator of fields, and the encoding.
-    skipped : int
-        The number of lines before the header, or before the first row if there is none.
-    headed : bool
-        Whether the file has a header.
-    """
-
+    #: The names of the columns.
     names: list[str]
+    #: The first values of each column.
     sample: dict[str, list[str]]
+    #: The separator of fields, and the encoding.
     delimiter: str
     encoding: str
+    #: The number of lines before the header, or before the first row if there is none.
     skipped: int
+    #: Whether the file has a header.
     headed: bool = True
 
 

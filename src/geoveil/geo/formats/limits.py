@@ -15,20 +15,13 @@ __all__ = ["COLUMNS", "DEPTH", "EXPANSION", "LINE", "METADATA", "UNPACKED", "Lim
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that can be changed by an environment variable.
+    """A limit that can be changed by an environment variable."""
 
-    Parameters
-    ----------
-    variable : str
-        The name of the environment variable.
-    default : int
-        The limit if the variable is not set.
-    what : str
-        The name of the counted quantity in errors.
-    """
-
+    #: The name of the environment variable.
     variable: str
+    #: The limit if the variable is not set.
     default: int
+    #: The name of the counted quantity in errors.
     what: str
 
     @property

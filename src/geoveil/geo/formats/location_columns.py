@@ -94,18 +94,12 @@ class LocationColumns(ABC):
 
 @dataclass(frozen=True)
 class CoordinatePairs(LocationColumns):
-    """Columns of x and y, of one location for each row, or of an origin and a destination.
+    """Columns of x and y, of one location for each row, or of an origin and a destination."""
 
-    Parameters
-    ----------
-    pairs : tuple of (x, y)
-        The names of the columns.
-    units : dict
-        The units of columns that are not 1, in degrees; None for texts of angles such as 52.52N, which are released
-        as numbers. See `geo.recognition.unit_of`.
-    """
-
+    #: The names of the columns.
     pairs: tuple[Pair, ...]
+    #: The units of columns that are not 1, in degrees; None for texts of angles such as 52.52N, which are released as
+    #: numbers. See `geo.recognition.unit_of`.
     units: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
@@ -168,20 +162,13 @@ class CoordinatePairs(LocationColumns):
 
 @dataclass(frozen=True)
 class GeometryColumn(LocationColumns):
-    """A column of geometries.
+    """A column of geometries."""
 
-    Parameters
-    ----------
-    column : str
-        Its name.
-    encoding : Encoding
-        How it holds geometries.
-    srid : str
-        The prefix of extended WKT, such as "SRID=4326;".
-    """
-
+    #: Its name.
     column: str
+    #: How it holds geometries.
     encoding: Encoding
+    #: The prefix of extended WKT, such as "SRID=4326;".
     srid: str = ""
 
     @property

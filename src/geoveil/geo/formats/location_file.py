@@ -37,33 +37,22 @@ ROWS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Consecutive rows of a file.
+    """Consecutive rows of a file."""
 
-    Parameters
-    ----------
-    file : LocationFile
-        The file.
-    first : int
-        The number of rows before the batch.
-    share : float
-        The fraction of the file read up to the end of the batch.
-    places : array
-        The locations: (m, 2) coordinates, NaN where missing, or (m, 4) for an origin and a destination in each row;
-        or shapely geometries.
-    columns : pyarrow.Table
-        The other columns.
-    numbers : array, optional
-        Positions of the rows in the original batch, if some were left out.
-    source : Path, optional
-        The file whose rows these are, one of several in a folder.
-    """
-
+    #: The file.
     file: LocationFile
+    #: The number of rows before the batch.
     first: int
+    #: The fraction of the file read up to the end of the batch.
     share: float
+    #: The locations: (m, 2) coordinates, NaN where missing, or (m, 4) for an origin and a destination in each row; or
+    #: shapely geometries.
     places: Places
+    #: The other columns.
     columns: pa.Table
+    #: Positions of the rows in the original batch, if some were left out.
     numbers: Index | None = None
+    #: The file whose rows these are, one of several in a folder.
     source: Path | None = None
 
     def __len__(self) -> int:
@@ -195,46 +184,31 @@ class LocationFile(ABC):
     """An opened file of locations: its columns are known, and its rows are read on request.
 
     Each format says how it is opened (`opened`), read (`_parts`) and written (`write`).
-
-    Parameters
-    ----------
-    path : Path
-        The path of the file.
-    crs : pyproj.CRS
-        The coordinate system of its locations.
-    located : LocationColumns
-        The columns that hold the locations.
-    columns : dict
-        The pyarrow types of all other columns, by name.
-    order : list of str
-        The names of all columns.
-    times : frozenset of str
-        The columns with a type of times.
-    unsafe : frozenset of str
-        The columns that contain locations themselves, or may.
-    reading : dict
-        The options with which the file, and files written like it, can be read again.
-    kind : str
-        The type of all geometries, if the file says more about it than its columns do.
-    first : dict
-        The first values of columns, where they are known.
-    held : object, optional
-        The temporary folder of an unpacked file, which must exist while the file is read.
-    numbers_rows : bool
-        Whether the rows come with a column of their numbers, from one.
     """
 
+    #: The path of the file.
     path: Path
+    #: The coordinate system of its locations.
     crs: pyproj.CRS
+    #: The columns that hold the locations.
     located: LocationColumns
+    #: The pyarrow types of all other columns, by name.
     columns: dict[str, pa.DataType]
+    #: The names of all columns.
     order: list[str] = field(default_factory=list)
+    #: The columns with a type of times.
     times: frozenset[str] = frozenset()
+    #: The columns that contain locations themselves, or may.
     unsafe: frozenset[str] = frozenset()
+    #: The options with which the file, and files written like it, can be read again.
     reading: dict[str, Any] = field(default_factory=dict)
+    #: The type of all geometries, if the file says more about it than its columns do.
     kind: str = ""
+    #: The first values of columns, where they are known.
     first: Mapping[str, Sequence[object]] = field(default_factory=dict, repr=False)
+    #: The temporary folder of an unpacked file, which must exist while the file is read.
     held: object = None
+    #: Whether the rows come with a column of their numbers, from one.
     numbers_rows: bool = False
 
     #: Whether it is a table whose columns of locations have names of their own.

@@ -154,20 +154,13 @@ def _bare(kind: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Parquet(LocationFile):
-    """A Parquet file with columns of coordinates, or a column of geometries.
+    """A Parquet file with columns of coordinates, or a column of geometries."""
 
-    Parameters
-    ----------
-    rows : int
-        The number of its rows.
-    compression : str
-        The way in which it is compressed.
-    described : dict, optional
-        What the metadata of GeoParquet say about the column of geometries.
-    """
-
+    #: The number of its rows.
     rows: int = 0
+    #: The way in which it is compressed.
     compression: str = "SNAPPY"
+    #: What the metadata of GeoParquet say about the column of geometries.
     described: dict[str, Any] | None = None
 
     @property

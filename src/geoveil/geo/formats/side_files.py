@@ -39,17 +39,11 @@ _MARKS = ("_SUCCESS", ".crc")
 
 @dataclass(frozen=True)
 class SideFiles:
-    """The files beside a released file that are not part of it.
+    """The files beside a released file that are not part of it."""
 
-    Parameters
-    ----------
-    read : list of Path
-        Files that programs read together with it, so that they see other data than was released.
-    drawn : list of Path
-        Styles and descriptions, which change how it is shown and not which locations it has.
-    """
-
+    #: Files that programs read together with it, so that they see other data than was released.
     read: list[Path]
+    #: Styles and descriptions, which change how it is shown and not which locations it has.
     drawn: list[Path]
 
 

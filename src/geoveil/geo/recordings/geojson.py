@@ -40,23 +40,15 @@ _LINE_TIMES = ("coordTimes", "times")
 
 @dataclass(frozen=True)
 class GeoJSONTracks(TrackFormat):
-    """A GeoJSON file.
+    """A GeoJSON file."""
 
-    Parameters
-    ----------
-    keep : tuple of str
-        The properties of points that are released; "altitude" is also the third coordinate.
-    time : str, optional
-        The property that holds the time of a point.
-    candidates : tuple of str
-        The properties that may hold it, by their names.
-    sequence : bool
-        Whether the file has one feature in each line.
-    """
-
+    #: The properties of points that are released; "altitude" is also the third coordinate.
     keep: tuple[str, ...]
+    #: The property that holds the time of a point.
     time: str | None
+    #: The properties that may hold it, by their names.
     candidates: tuple[str, ...]
+    #: Whether the file has one feature in each line.
     sequence: bool
 
     @classmethod

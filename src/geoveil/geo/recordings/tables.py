@@ -31,23 +31,15 @@ __all__ = ["TableTracks"]
 
 @dataclass(frozen=True, eq=False)
 class TableTracks(TrackFormat):
-    """A table: the types of the columns that are released, and how its text is written.
+    """A table: the types of the columns that are released, and how its text is written."""
 
-    Parameters
-    ----------
-    file : LocationFile
-        The opened file.
-    keep : tuple of str
-        The columns that are released: those that were named, and that of times.
-    time : str, optional
-        The column of times.
-    candidates : tuple of str
-        The columns that may hold times, by their names.
-    """
-
+    #: The opened file.
     file: LocationFile
+    #: The columns that are released: those that were named, and that of times.
     keep: tuple[str, ...]
+    #: The column of times.
     time: str | None
+    #: The columns that may hold times, by their names.
     candidates: tuple[str, ...]
 
     @classmethod

@@ -50,26 +50,17 @@ _DERIVED = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Pings in the order in which they were recorded.
+    """Pings in the order in which they were recorded."""
 
-    Parameters
-    ----------
-    places : array
-        Longitudes and latitudes in degrees (WGS 84).
-    times : array
-        The time of each ping, NaT where it has none.
-    attributes : mapping
-        The named attributes: a value of each ping, or None.
-    line : bool
-        Whether the file holds the track as one line rather than as points.
-    native : array, optional
-        The coordinates of the file, if they are in another system than WGS 84.
-    """
-
+    #: Longitudes and latitudes in degrees (WGS 84).
     places: Floats
+    #: The time of each ping, NaT where it has none.
     times: Times
+    #: The named attributes: a value of each ping, or None.
     attributes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: Whether the file holds the track as one line rather than as points.
     line: bool = False
+    #: The coordinates of the file, if they are in another system than WGS 84.
     native: Floats | None = None
 
     def __len__(self) -> int:

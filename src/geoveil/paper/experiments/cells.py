@@ -26,23 +26,15 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """The data and settings that all cells of a run share.
+    """The data and settings that all cells of a run share."""
 
-    Parameters
-    ----------
-    seed : int
-        The seed of all generators.
-    trajectories : int
-        The number of trajectories drawn for each repetition.
-    procedure : Procedure
-        That of the paper's text, or of its authors' programs.
-    taxis : Taxis, optional
-        The data; None for experiments on synthetic data.
-    """
-
+    #: The seed of all generators.
     seed: int
+    #: The number of trajectories drawn for each repetition.
     trajectories: int
+    #: That of the paper's text, or of its authors' programs.
     procedure: Procedure
+    #: The data; None for experiments on synthetic data.
     taxis: Taxis | None = None
 
     def generator(self, *coordinates: str | int) -> np.random.Generator:

@@ -28,14 +28,9 @@ _TUPLES = 10
 
 @dataclass(frozen=True)
 class DimensionCell(Cell):
-    """A question about synthetic points in d dimensions.
+    """A question about synthetic points in d dimensions."""
 
-    Parameters
-    ----------
-    d : int
-        The number of dimensions.
-    """
-
+    #: The number of dimensions.
     d: int
 
     real = False
@@ -113,14 +108,9 @@ class NearestDimensionCell(DimensionCell):
 
 @dataclass(frozen=True)
 class CompositionCell(Cell):
-    """The mean error of k distances under one budget, each to a location that depends on the previous answer.
+    """The mean error of k distances under one budget, each to a location that depends on the previous answer."""
 
-    Parameters
-    ----------
-    k : int
-        The number of questions.
-    """
-
+    #: The number of questions.
     k: int
 
     experiment = "composition"
@@ -153,17 +143,11 @@ class CompositionCell(Cell):
 
 @dataclass(frozen=True)
 class SmoothingCell(Cell):
-    """The root mean square error of a released trajectory before and after smoothing.
+    """The root mean square error of a released trajectory before and after smoothing."""
 
-    Parameters
-    ----------
-    n : int
-        The number of points, from the first on; a shorter trajectory is used as a whole.
-    rho : float
-        The budget ρ, per square metre.
-    """
-
+    #: The number of points, from the first on; a shorter trajectory is used as a whole.
     n: int
+    #: The budget ρ, per square metre.
     rho: float
 
     experiment = "smoothing"
@@ -198,14 +182,9 @@ class SmoothingCell(Cell):
 
 @dataclass(frozen=True)
 class RelationCell(Cell):
-    """The (ε, δ, Δ)-GP that ρ-CGP implies by the paper's Appendix C, and the smallest ε known for the same δ and Δ.
+    """The (ε, δ, Δ)-GP that ρ-CGP implies by the paper's Appendix C, and the smallest ε known for the same δ and Δ."""
 
-    Parameters
-    ----------
-    s : float
-        The parameter of the appendix: Δ = ε/(sρ).
-    """
-
+    #: The parameter of the appendix: Δ = ε/(sρ).
     s: float
 
     experiment = "relation"

@@ -26,48 +26,31 @@ KS = (50, 75, 100, 125)
 
 @dataclass(frozen=True)
 class ParameterRanges:
-    """The values on the horizontal axes of the paper's figures.
+    """The values on the horizontal axes of the paper's figures."""
 
-    Parameters
-    ----------
-    rho : sequence of float
-        The budgets of the main figures, per square metre.
-    low : sequence of float
-        The budgets of the appendix, with low privacy.
-    n : sequence of int
-        The numbers of points.
-    """
-
+    #: The budgets of the main figures, per square metre.
     rho: Sequence[float] = (5e-8, 9e-7, 5e-5, 2.5e-4, 5e-4)
+    #: The budgets of the appendix, with low privacy.
     low: Sequence[float] = (1e-4, 1e-2, 1e-1, 1.0)
+    #: The numbers of points.
     n: Sequence[int] = (5_000, 10_000, 20_000, 30_000)
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One diagram of a figure.
+    """One diagram of a figure."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, such as "fig3a".
-    title : str
-        The parameter that is fixed.
-    axis : str
-        The parameter on the horizontal axis; empty where cells are listed one below the other.
-    measure : str
-        The measure on the vertical axis.
-    cells : tuple of Cell
-        Its cells, from left to right.
-    log : str
-        The logarithmic axes: "", "x", "y" or "xy".
-    """
-
+    #: Its name, such as "fig3a".
     name: str
+    #: The parameter that is fixed.
     title: str
+    #: The parameter on the horizontal axis; empty where cells are listed one below the other.
     axis: str
+    #: The measure on the vertical axis.
     measure: str
+    #: Its cells, from left to right.
     cells: tuple[Cell, ...]
+    #: The logarithmic axes: "", "x", "y" or "xy".
     log: str
 
 

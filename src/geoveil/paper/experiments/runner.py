@@ -32,26 +32,17 @@ COLUMNS = ("n", "rho", "k", "d", "s")
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The settings that results depend on. All results in a folder have the same settings.
+    """The settings that results depend on. All results in a folder have the same settings."""
 
-    Parameters
-    ----------
-    seed : int
-        The seed of all noise and all samples.
-    repetitions : int
-        The number of repetitions.
-    trajectories : int
-        The number of trajectories in each repetition.
-    faithful : bool
-        Whether the procedure is that of the authors' programs.
-    data : str, optional
-        The SHA-256 of the files of the taxis; None while no experiment has needed them.
-    """
-
+    #: The seed of all noise and all samples.
     seed: int
+    #: The number of repetitions.
     repetitions: int
+    #: The number of trajectories in each repetition.
     trajectories: int
+    #: Whether the procedure is that of the authors' programs.
     faithful: bool
+    #: The SHA-256 of the files of the taxis; None while no experiment has needed them.
     data: str | None
 
     def save_or_check(self, out: Path) -> None:
@@ -89,26 +80,17 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The tasks of a run, and where its data and results are.
+    """The tasks of a run, and where its data and results are."""
 
-    Parameters
-    ----------
-    settings : RunSettings
-        The settings of the run.
-    cells : list of Cell
-        The cells to measure.
-    out : Path
-        The folder of the results; those of each task are in its folder `parts`.
-    data : Path, optional
-        The folder of the taxis.
-    cache : Path
-        The folder of the cleaned taxis.
-    """
-
+    #: The settings of the run.
     settings: RunSettings
+    #: The cells to measure.
     cells: list[Cell]
+    #: The folder of the results; those of each task are in its folder `parts`.
     out: Path
+    #: The folder of the taxis.
     data: Path | None
+    #: The folder of the cleaned taxis.
     cache: Path
 
     def tasks(self) -> list[Task]:

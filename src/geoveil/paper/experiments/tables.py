@@ -25,25 +25,17 @@ __all__ = ["Summary", "clustered_error", "collect", "markdown", "summaries", "wr
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary of the measurements of one line in one cell.
+    """A summary of the measurements of one line in one cell."""
 
-    Parameters
-    ----------
-    mean, low, high : float
-        The mean, the lower and the upper quartile.
-    error : float
-        The standard error of the mean; measurements on one trajectory are not taken as independent.
-    quantile : float
-        The 95% quantile.
-    count, taxis : int
-        The number of measurements, and of trajectories.
-    """
-
+    #: The mean, the lower and the upper quartile.
     mean: float
     low: float
     high: float
+    #: The standard error of the mean; measurements on one trajectory are not taken as independent.
     error: float
+    #: The 95% quantile.
     quantile: float
+    #: The number of measurements, and of trajectories.
     count: int
     taxis: int
 

@@ -30,17 +30,11 @@ def guarantees(rho: float, procedure: Procedure) -> list[CGP | GP]:
 
 @dataclass(frozen=True)
 class TaxiCell(Cell):
-    """A question about n points of a taxi, under ρ-CGP and under GP.
+    """A question about n points of a taxi, under ρ-CGP and under GP."""
 
-    Parameters
-    ----------
-    n : int
-        The number of points sampled from a trajectory; a shorter one is used as a whole.
-    rho : float
-        The budget ρ, per square metre.
-    """
-
+    #: The number of points sampled from a trajectory; a shorter one is used as a whole.
     n: int
+    #: The budget ρ, per square metre.
     rho: float
 
     def settings(self) -> dict[str, float]:
@@ -90,14 +84,9 @@ class PointsCell(TaxiCell):
 
 @dataclass(frozen=True)
 class NearestCell(TaxiCell):
-    """The sum of the distances of the k nearest neighbours of a visited location, over the true sum.
+    """The sum of the distances of the k nearest neighbours of a visited location, over the true sum."""
 
-    Parameters
-    ----------
-    k : int
-        The number of neighbours.
-    """
-
+    #: The number of neighbours.
     k: int
 
     experiment = "nearest"

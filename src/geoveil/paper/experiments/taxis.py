@@ -32,20 +32,13 @@ SHORTEST, LONGEST = 5_000, 30_000
 
 @dataclass(frozen=True)
 class Taxis:
-    """Cleaned trajectories, and the locations that are asked about.
+    """Cleaned trajectories, and the locations that are asked about."""
 
-    Parameters
-    ----------
-    tracks : dict
-        The points of each taxi in the order of time, by its name.
-    times : dict
-        Their times in seconds.
-    squares : (m, 2) array
-        The centres of all squares of 1 m that a taxi has visited.
-    """
-
+    #: The points of each taxi in the order of time, by its name.
     tracks: dict[str, Floats]
+    #: Their times in seconds.
     times: dict[str, Positions]
+    #: The centres of all squares of 1 m that a taxi has visited.
     squares: Floats
 
     @property

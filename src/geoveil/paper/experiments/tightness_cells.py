@@ -26,15 +26,10 @@ _DIRECTIONS = np.array([np.cos(_ANGLES), np.sin(_ANGLES)])
 
 @dataclass(frozen=True)
 class TightnessCell(TaxiCell):
-    """The error of one question, and its 95% bounds.
+    """The error of one question, and its 95% bounds."""
 
-    Parameters
-    ----------
-    question : {"points", "nearest", "hull"}
-        The error is the largest one of points, the excess distance of the tenth neighbour over the true tenth, and
-        the Hausdorff distance of hulls.
-    """
-
+    #: The error is the largest one of points, the excess distance of the tenth neighbour over the true tenth, and the
+    #: Hausdorff distance of hulls.
     question: str
 
     experiment = "tightness"

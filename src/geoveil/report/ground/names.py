@@ -37,21 +37,14 @@ _POINTS = ("north", "north-east", "east", "south-east", "south", "south-west", "
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Cities, towns and villages, the most important first.
+    """Cities, towns and villages, the most important first."""
 
-    Parameters
-    ----------
-    names, countries : array of str
-        The name and the country of each.
-    flat : array
-        (n, 2): their locations in metres of the map.
-    populations : array
-        Their inhabitants, roughly; 0 if unknown.
-    """
-
+    #: The name and the country of each.
     names: NDArray[np.object_]
     countries: NDArray[np.object_]
+    #: (n, 2): their locations in metres of the map.
     flat: Floats
+    #: Their inhabitants, roughly; 0 if unknown.
     populations: Floats
 
     @property

@@ -48,28 +48,19 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What lies around a location, in metres of a map. Without geoveil-ground, names of places on a plain sheet.
+    """What lies around a location, in metres of a map. Without geoveil-ground, names of places on a plain sheet."""
 
-    Parameters
-    ----------
-    land, water : array of Polygon
-        Land, and the lakes and wide rivers on it; the plain sheet is land.
-    borders : Ranked
-        Borders of countries, of rank 0, and of states and provinces, of rank 1.
-    rivers, roads : Ranked
-        Rivers and main roads.
-    places : Places
-        Cities, towns and villages, the most important first.
-    where : str
-        Where the location is, in a sentence.
-    """
-
+    #: Land, and the lakes and wide rivers on it; the plain sheet is land.
     land: Geometries
     water: Geometries
+    #: Borders of countries, of rank 0, and of states and provinces, of rank 1.
     borders: Ranked
+    #: Rivers and main roads.
     rivers: Ranked
     roads: Ranked
+    #: Cities, towns and villages, the most important first.
     places: Places
+    #: Where the location is, in a sentence.
     where: str
 
 
