@@ -7,7 +7,8 @@ fetched are listed as not tried. `strangers.md` has the protocol and the results
 
 A user runs ``geoveil check FILE``. If it stops and names an option, they add it and run it again; where it has assumed
 that the points are another's, they answer with the person that the list names. They say what the data is for and up to
-which error it is of use (``--for``, ``--within``), and run the command that it prints, once. A file counts as released
+which error it is of use (``--for``, ``--within``), and run the command that it prints, once; where the best offer is
+hopeless, that of the first other one. A file counts as released
 if that succeeds and ``geoveil verify`` accepts what it wrote, and as useful if the error that was announced is at most
 the one of the list.
 """
@@ -131,6 +132,7 @@ def _fetched(stranger: Stranger, place: Path) -> bool:
         except (OSError, subprocess.SubprocessError, LookupError) as problem:
             print(f"{stranger.origin}: {problem}", file=sys.stderr)
         for found in Path(download).iterdir():
+            place.parent.mkdir(parents=True, exist_ok=True)
             _unpack(found, place)
     return place.is_dir()
 
@@ -205,6 +207,8 @@ def attempt(stranger: Stranger, path: Path, folder: Path) -> Outcome:
     if options:
         advice = json.loads(_geoveil(folder, "check", str(path), "--json", *options).stdout)
     use = _use(advice, stranger.purpose)
+    if use is not None and use["command"] is None and (others := [each for each in use["others"] if each["command"]]):
+        use |= others[0]
     begun = (assumed, f"{proposed} {complaint}".strip(), first)
     if use is None or use["command"] is None:
         said = "not offered" if use is None else use["text"]

@@ -120,6 +120,24 @@ def test_columns_that_tell_nobody_apart_are_not_taken_for_persons(values: list[s
     assert not any("--person rider" in (use["command"] or "") for use in found["purposes"])
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("rider", ["ann"] * 100),
+        ("rider", [f"r{max(number, 1)}" for number in range(100)]),
+        ("has_taxi", [True, False]),
+    ],
+)
+def test_rows_of_a_repeated_person_are_one_persons(name: str, values: list[object], run: Any, tmp_path: Path) -> None:
+    """Somebody with two rows would get the noise of one; a column of yes and no says nothing about persons."""
+    frame = _tracks(100, 1)[["lat", "lon"]].sample(frac=1, random_state=1)
+    frame.assign(**{name: values * (100 // len(values))}).to_csv(tmp_path / "t.csv", index=False)
+    found = _checked(run, "t.csv")
+    named = {"row" if "--person row" in (use["command"] or "") else "" for use in found["purposes"]}
+    assert named == ({"", "row"} if name == "has_taxi" else {""})
+    assert not any(f"--person {name}" in (use["command"] or "") for use in found["purposes"])
+
+
 def test_columns_that_tell_places_are_not_taken_for_persons(run: Any, tmp_path: Path) -> None:
     """An id with one value for each place explains all of where the points are."""
     frame = _tracks(20, 5)

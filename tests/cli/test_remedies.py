@@ -123,6 +123,22 @@ def test_remedies_release_the_file(case: str, tmp_path: Path, run: Any, monkeypa
     assert Path(line[line.index("-o") + 1]).read_text() != "old"
 
 
+@pytest.mark.parametrize("needs", [["--smooth", "walking"], ["--thin", "1 minute"], ["--protect", "1 day"]])
+def test_what_needs_times_is_left_out_without(
+    needs: list[str], tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file has none: the message names no option with a column that is not there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("user,lat,lon\n" + POINTS)
+    line = ["points", "t.csv", *LOCAL, "--hide", "200m", "-o", "released.csv"]
+    done = run(*line, *needs)
+    assert done.code in (2, 3)
+    said = " ".join(done.err.split())
+    assert "must be a column of times of t.csv, which has none" in said
+    assert "leave out what needs them: smoothing, thinning, and lengths of time" in said
+    assert run(*line).code == 0
+
+
 def test_a_key_by_its_name(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key is given by the name with which it was created; the remedy for one that is not there creates it."""
     monkeypatch.chdir(tmp_path)
@@ -179,6 +195,55 @@ def crowd(path: Path, persons: int, each: int) -> None:
     users = [f"u{number}" for number in range(persons) for _ in range(each)]
     lat, lon = 37.77 + rng.normal(0, 0.02, n), -122.42 + rng.normal(0, 0.02, n)
     pd.DataFrame({"user": users, "lat": lat.round(6), "lon": lon.round(6)}).to_csv(path, index=False)
+
+
+def ride(path: Path, *, timed: bool) -> None:
+    """Writes a ride of 20 minutes, with a point every second or without times."""
+    rng, when = np.random.default_rng(2), pd.date_range("2026-05-01T08:00:00Z", periods=1200, freq="1s")
+    places = np.array([37.77, -122.42]) + np.cumsum(rng.normal(0, 5e-5, (1200, 2)), axis=0)
+    stamps = [f"<time>{time.isoformat()}</time>" if timed else "" for time in when]
+    points = "".join(
+        f'<trkpt lat="{lat:.6f}" lon="{lon:.6f}">{stamp}</trkpt>'
+        for (lat, lon), stamp in zip(places, stamps, strict=True)
+    )
+    path.write_text(f"{TRACK[: TRACK.index('<wpt')]}<trk><name>Ride</name><trkseg>{points}</trkseg></trk></gpx>")
+
+
+#: Points whose error is hopeless: what writes the file, and the options.
+TRACKS: dict[str, tuple[str, Callable[[Path], object], list[str]]] = {
+    "a ride": ("t.gpx", lambda path: ride(path, timed=True), ["--hide", "200m"]),
+    "a ride without times": ("t.gpx", lambda path: ride(path, timed=False), ["--hide", "100m"]),
+    "persons": ("t.csv", lambda path: crowd(path, 100, 40), ["--person", "user", "--hide", "1km"]),
+    "a column of persons": ("t.csv", lambda path: crowd(path, 100, 40), ["--hide", "100m"]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TRACKS)
+def test_hopeless_points_are_refused_with_remedies_that_work(
+    case: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what this file allows is named: nothing about times in a file without any."""
+    monkeypatch.chdir(tmp_path)
+    name, write, given = TRACKS[case]
+    write(tmp_path / name)
+    line = [name, "--area", "37.77,-122.42,20km", *given]
+    done = run("points", *line, "-o", f"o{Path(name).suffix}")
+    assert done.code == 2, done
+    said = " ".join(done.err.split())
+    helps = said.split("What helps: ")[1].split("; ")
+    assert ("--smooth" in said or "--thin" in said or "--protect" in said) == (case == "a ride")
+    for number, each in enumerate(helps):
+        target = ["-o", f"o{number}{Path(name).suffix}"]
+        if settings := re.match(r"(?:give|hide less, such as) ((?:--\w+ (?:'[^']*'|[\w:.]+) ?)+)", each):
+            assert run("points", *line, *shlex.split(settings[1]), *target).code == 0, each
+        elif other := re.search(r"with 'geoveil (\w+)'((?: --\w+ (?:'[^']*'|[\w:.]+))*) \(", each):
+            assert run(other[1], *line, *shlex.split(other[2]), "-o", f"o{number}.geojson").code == 0, each
+        elif each.startswith("name the column of persons"):
+            assert run("points", *line, "--person", "user", *target).code == 0, each
+        else:
+            assert each.startswith("see with 'geoveil check FILE'")
+    assert run("points", *line, "--yes", "-o", f"yes{Path(name).suffix}").code == 0
 
 
 #: A question whose error is hopeless: its persons and their points, and the options.

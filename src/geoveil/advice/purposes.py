@@ -28,7 +28,7 @@ from geoveil.zones.zone import MARGIN, Hiding
 
 __all__ = [
     *("PURPOSES", "Outlook", "Purpose", "Verdict", "best_of", "count_outlook", "planned_answer"),
-    *("smoothed_hopeless", "summary_outlook"),
+    *("points_outlook", "smoothed_hopeless", "summary_outlook"),
 ]
 
 Verdict: TypeAlias = Literal["good", "fair", "hopeless"]
@@ -54,8 +54,10 @@ _FEW_DISTRICTS, _MOST_HEXAGONS = 4, 10_000
 _GOOD_COUNT, _FAIR_COUNT = 0.2, 1.0
 #: The same for flows.
 _MANY_PLACES, _FEW_PLACES = 6, 3
-#: Somebody with a single point stands out from this noise in persons; and the largest noise that is proposed.
-_STANDS_OUT, _MOST_NOISE = 0.1, 0.35
+#: Somebody with a single point stands out from this noise in persons. Maps with more noise are fair at best.
+_STANDS_OUT, _FAIR_NOISE, _MOST_NOISE = 0.1, 0.35, 0.8
+#: Where so many times the noise are, they are told from it.
+_SEEN = 3
 #: The margin in metres of discs that leave more of short tracks.
 _SMALL_MARGIN = 100
 #: Tracks are worth while outside of a disc if this share of them is left, and good with this one.
@@ -260,6 +262,15 @@ class TrackPurpose(Purpose):
             yield plain
 
 
+def points_outlook(rows: PublicRows, guarantee: Guarantee) -> Outlook:
+    """Return what to expect of all points, as they are protected and thinned, without smoothing."""
+    wanted = rows.protecting(guarantee, rows.protect)
+    found = rows.typical(wanted.metric, None)
+    radius = _radius(rows, wanted, found.points, found.largest)
+    told = f"points are off by up to {metres(radius)}"
+    return Outlook(radius, "m", metres(radius, 2), told, _judged(radius, rows, guarantee))
+
+
 def smoothed_hopeless(rows: PublicRows, guarantee: Guarantee, motion: Motion) -> bool:
     """Return whether tracks are useless even after smoothing, given the motion that is assumed."""
     found = rows.typical(guarantee.metric, None)
@@ -359,13 +370,21 @@ class MapPurpose(Purpose):
 
         # Squares of the first side have as many persons as noise, if these are spread evenly. Somebody with one point
         # stands out in smaller ones, too, and so do those who stay where they are.
-        even, alone = (_NOISE * side**2 / (total * strength)) ** (1 / 3), _NOISE / (_STANDS_OUT * strength)
-        cell = round_length(max(min(even, alone) if rows.single else even, side / _FINEST))
+        alone = _NOISE / (_STANDS_OUT * strength) if rows.single else math.inf
+
+        def first_side(width: float) -> float:
+            return min((_NOISE * width**2 / (total * strength)) ** (1 / 3), alone)
+
+        even = first_side(side)
+        cell = round_length(max(even, side / _FINEST))
         least = _STANDS_OUT if rows.single else 0.0
         noise, found = offer(cell)
         while noise > 1.5 * max(total * (cell / side) ** 2, least) and cell <= side / _FEW_CELLS:
             cell = round_length(1.05 * cell)
             noise, found = offer(cell)
+        if found.verdict == "hopeless":
+            finer = cell * first_side(rows.width) / even
+            found = replace(found, text=_too_coarse(cell, finer, rows, _units(rows, total), _FEW_CELLS))
         offers = [found]
         while (cell := round_length(cell / 2)) >= side / _FINEST:
             noise, found = offer(cell)
@@ -382,8 +401,10 @@ class MapPurpose(Purpose):
     ) -> Outlook:
         verdict = _resolved(cell, rows, _MANY_CELLS, _FEW_CELLS)
         told = f"cells of {metres(cell)}, each with a noise of {noise:.2g} persons, of {_units(rows, total)}"
-        if verdict == "hopeless":
-            told = _too_coarse(cell, 2 / 3, rows, _units(rows, total), _FEW_CELLS)
+        if narrow:
+            told += f"; they show where about {counted(math.ceil(_SEEN * noise), 'person')} or more are"
+        if noise > _FAIR_NOISE and verdict == "good":
+            verdict = "fair"
         return Outlook(cell, "m", metres(cell, 2), told, verdict, {}, {"cell": cell, **narrow})
 
 
@@ -457,7 +478,8 @@ class FlowPurpose(Purpose):
         verdict = _resolved(found.cell, rows, _MANY_PLACES, _FEW_PLACES)
         told = f"flows between cells of {metres(found.cell)}, all of them together wrong by about {found.share:.0%}"
         if verdict == "hopeless":
-            told = _too_coarse(found.cell, 4 / 5, rows, _units(rows, total), _FEW_PLACES)
+            finer = advise_flows(total, rows.width**2, _gaussian_rho(wanted)).cell
+            told = _too_coarse(found.cell, finer, rows, _units(rows, total), _FEW_PLACES)
         question: dict[str, str | float] = {"cell": found.cell}
         if rows.ends == 1 and rows.trip is not None:
             question["trip"] = rows.trip
@@ -482,13 +504,9 @@ def _resolved(cell: float, rows: PublicRows, many: int, few: int) -> Verdict:
     return "good" if across >= many else "fair" if across >= few else "hopeless"
 
 
-def _too_coarse(cell: float, power: float, rows: PublicRows, crowd: str, few: int) -> str:
-    """Say why cells are too coarse, and that a smaller area helps if it does.
-
-    Cells that suit a crowd grow with this power of the side of the area.
-    """
+def _too_coarse(cell: float, finer: float, rows: PublicRows, crowd: str, few: int) -> str:
+    """Say why cells are too coarse; and that a smaller area helps if cells are then fine enough."""
     told = f"{crowd} in an area {metres(rows.side, 2)} wide show cells of {metres(cell)}"
-    finer = cell * (rows.width / rows.side) ** power
     if not rows.width or rows.width < few * finer:
         return f"{told}: too few"
     where = f"most points are within {metres(rows.width, 2)} (this looked at the data)"

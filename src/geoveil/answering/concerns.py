@@ -37,8 +37,10 @@ class Concern(Message):
 
     Parameters
     ----------
-    template : str
+    problem : str
         The text, with placeholders for the names of arguments and for data.
+    helps : sequence of str or Message, optional
+        What helps, each with placeholders of its own; they follow the problem in one sentence.
     grave : bool
         Whether someone at a terminal is asked before the release, rather than only told.
     hopeless : bool
@@ -58,10 +60,33 @@ class Concern(Message):
     """
 
     def __init__(
-        self, template: str, /, *, grave: bool, hopeless: bool = False, column: str | None = None, **data: object
+        self,
+        problem: str,
+        /,
+        *,
+        grave: bool,
+        hopeless: bool = False,
+        column: str | None = None,
+        helps: Sequence[str | Message] = (),
+        **data: object,
     ) -> None:
-        super().__init__(template, **data)
+        listed = {f"help{at}": Message(each) if isinstance(each, str) else each for at, each in enumerate(helps)}
+        remedies = f" What helps: {'; '.join(f'{{{name}}}' for name in listed)}." if helps else ""
+        super().__init__(f"{problem}{remedies}", **data, **listed)
         self.grave, self.hopeless, self.column = grave, hopeless, column
+        self._problem, self._told = problem, data
+
+    def helped_by(self, helps: Sequence[str | Message]) -> Concern:
+        r"""Return the same concern with other remedies.
+
+        Examples
+        --------
+        >>> from geoveil.answering.concerns import Concern
+        >>> str(Concern("It is far.", grave=True, helps=["walk"]).helped_by(["run", "give {area}"]))
+        'It is far. What helps: run; give area=.'
+        """
+        kinds = {"grave": self.grave, "hopeless": self.hopeless}
+        return Concern(self._problem, column=self.column, helps=helps, **kinds, **self._told)
 
 
 def is_hopeless(error: float, alone: float, area: Area) -> bool:
@@ -142,16 +167,16 @@ def concerns_of(
     helps += [] if several else ["name the column of persons with {person} if there are several"]
     if size > 1 and timed and guarantee.metric == dist_inf:
         helps.append('protect any day instead of all of a person\'s locations with {protect:"1 day"}')
-    if size > 1:
+    if size > 1 and timed:
         helps.append('keep fewer rows, such as one a minute with {thin:"1 minute"}')
-    if isinstance(guarantee, CGP):
+    if isinstance(guarantee, CGP) and timed:
         helps.append("smooth the released tracks with {release.smooth}")
-    helps += ["ask another question, such as {locations.hull} or {locations.center}", "give a larger budget"]
+    helps += ["ask another question, such as {locations.mean}", "give a larger budget"]
     told = {"typical": metres(typical), "alone": metres(one), "n": f"{points:,}", "area": area.name}
     # Tracks of known persons are expected to have much noise; a forgotten column of persons is likely a mistake.
     grave = hopeless or not several
     told |= {"size": f"{size:,}"}
-    return [Concern(f"{problem} What helps: {'; '.join(helps)}.", grave=grave, hopeless=hopeless, **told)]
+    return [Concern(problem, grave=grave, hopeless=hopeless, helps=helps, **told)]
 
 
 def concerns_of_labels(column: object, why: Sequence[str], keep: Columns) -> list[Concern]:

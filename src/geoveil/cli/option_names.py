@@ -34,6 +34,7 @@ _COMMANDS = {
     "locations.points": "'geoveil points'",
     "locations.hull": "'geoveil hull'",
     "locations.center": "'geoveil summary'",
+    "locations.mean": "'geoveil mean'",
     "locations.heatmap": "'geoveil heatmap'",
     "locations.counts": "'geoveil counts'",
     "locations.flows": "'geoveil flows'",

@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 
+#: What can be done without times.
+_UNTIMED = "Without times, leave out what needs them: smoothing, thinning, and lengths of time that are protected."
 #: What can be done with rows whose places have no times of their own, and which cannot be smoothed.
 _UNSMOOTHED = (
     "Without such columns, leave smoothing out; or release one place of each row alone, with one {lat} and one {lon}."
@@ -135,19 +137,22 @@ def chosen_time_columns(
     wanted = f"one column of times of {of}, one of {among}"
     if each > 1:
         wanted = f"{each} columns of times of {of}, one for each place of a row, among {among}"
-    allowed = wanted if among else f"{each} columns of times of {of}, which has none"
+    if not among:
+        wanted = f"{'a column' if each == 1 else f'{each} columns'} of times of {of}, which has none"
     likely = [*map(str, recognised or (chosen if each > 1 else ()))]
     remedy = _remedy(likely, each, none=not among, apart=apart)
     shown = chosen[0] if times is not None and len(chosen) == 1 else (chosen or None)
-    raise InvalidParameter("times", None if times is None else shown, allowed, remedy)
+    raise InvalidParameter("times", None if times is None else shown, wanted, remedy)
 
 
 def _remedy(known: Sequence[str], each: int, *, none: bool, apart: bool) -> Message:
     """Return the sentence that says how columns of times are named; `known` are those that may hold them."""
     removed = "; a column that was removed is released with {keep}" if none else ""
+    if each == 1 and none:
+        return Message(f"If one of its columns holds times, name it with {{times}}{removed}. {_UNTIMED}")
     if each == 1:
         one = Mention("times", known[0] if known else "t")
-        return Message("Name it, such as {one}" + removed + ".", one=one)
+        return Message("Name it, such as {one}.", one=one)
     if len({*known}) >= each:
         return Message(
             "Name them in the order of the places, such as {both}.", both=Mention("times", (*known[:each],))

@@ -445,6 +445,8 @@ def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:
         # Numbers with decimals are measurements.
         if found and all(is_number(value) and not float(str(value).replace(",", ".")).is_integer() for value in found):
             continue
+        if found and all(isinstance(value, bool) or str(value).casefold() in ("true", "false") for value in found):
+            continue
         # A column in which every row has another value numbers the rows.
         repeated = len(found) < 10 or len({str(value) for value in found}) < len(found)
         if not _NOBODY.isdisjoint(said):

@@ -338,11 +338,32 @@ class FileRequest:
         for concern in concerns:
             if concern.column is not None and not self.releases_labels(concern.column):
                 raise GeoveilError(concern)
+        if self.question == "points" and any(concern.hopeless for concern in concerns):
+            helps = self._help_with_points()
+            concerns = [each.helped_by(helps) if each.hopeless else each for each in concerns]
         if confirm is not None:
             confirm(concerns)
         hopeless = [] if self.accepted else [concern for concern in concerns if concern.hopeless]
         if hopeless and not self._smoothing_helps():
             raise GeoveilError(hopeless[0], Message("{request.accepted} releases it nevertheless."))
+
+    def _help_with_points(self) -> list[Message]:
+        """Return what helps where released points would be hopeless."""
+        from geoveil.advice import help_with_points
+        from geoveil.answering.public_rows import PublicRows
+        from geoveil.geo.recognition import names_persons
+
+        settings, file = self.settings, self.file
+        guarantee = self.budget.protecting(settings.protect)
+        timed = bool(settings.times) or len(file.time_columns) == file.points_in_a_row
+        try:
+            rows = settings.rehearse(file, guarantee, timed=timed, released=False)
+        except GeoveilError:
+            # Times that cannot be read are no times that help.
+            rows = settings.rehearse(file, guarantee, released=False)
+        likely = [name for name in file.recognised.persons if names_persons(name)]
+        several = [Message("name the column of persons with {person} if there are several")] if likely else []
+        return [*([] if settings.person else several), *help_with_points(PublicRows.of(rows), self.budget.guarantee)]
 
     def _concerns(self) -> list[Concern]:
         """Return the concerns about an answer to another question than points, from public numbers."""

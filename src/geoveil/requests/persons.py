@@ -44,8 +44,8 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     """Return the column that names persons, "row" if each row seems to be another person, or None for one person.
 
     Columns of names, tracks, stops and shapes are never guessed, nor those with one value, with hardly any value
-    twice, or that seem to tell places. Rows that follow each other like those of a track are not guessed to be
-    different persons, who would get the noise of a single point each.
+    twice, or that seem to tell places. Rows are not guessed to be different persons, who would get the noise of a
+    single point each, if a column of persons has a value twice, or if they follow each other like those of a track.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     for name in file.recognised.persons:
         if name in frame and name not in file.structure and _may_name(frame, name, plane):
             return str(name)
-    if len(frame) < 2 or any(_has_gaps(frame[name]) for name in file.recognised.persons if name in frame):
+    likely = [frame[name] for name in file.recognised.persons if name in frame]
+    if len(frame) < 2 or any(map(_repeats, likely)):
         return None
     if file.points_in_a_row == 2:
         return ROW
@@ -69,10 +70,10 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     return ROW if single and not file.time_columns and not file.structure and not _is_path(frame) else None
 
 
-def _has_gaps(labels: pd.Series[Any]) -> bool:
-    """Return whether labels of persons repeat and some are missing: then rows are not persons of their own."""
+def _repeats(labels: pd.Series[Any]) -> bool:
+    """Return whether labels of persons repeat: then rows are not persons of their own."""
     blank = labels.isna() | (labels.astype(str).str.strip() == "")
-    return names_persons(str(labels.name)) and bool(blank.any()) and bool(labels[~blank].duplicated().any())
+    return names_persons(str(labels.name)) and bool(labels[~blank].duplicated().any())
 
 
 def recorded_by_one(file: LocationFile, frame: geopandas.GeoDataFrame) -> bool:
