@@ -65,7 +65,7 @@ def _fixed_stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def _no_record(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep no record of releases, and no copy of a file of centres, in the user's folder."""
     monkeypatch.setenv("GEOVEIL_RECORD", "off")
-    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path_factory.getbasetemp() / f"{uuid4().hex}"))
+    monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path_factory.getbasetemp() / uuid4().hex / "copies"))
 
 
 @pytest.fixture(autouse=True)

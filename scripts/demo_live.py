@@ -35,6 +35,9 @@ area = "San Francisco"
 friends = ["bob"]
 [[person.device]]
 name = "phone"
+[[person.zone]]
+name = "home"
+place = "37.7599,-122.4148"
 
 [[person]]
 name = "bob"

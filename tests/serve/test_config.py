@@ -86,6 +86,7 @@ REFUSED = {
     ),
     "a missing area": (_SERVICE + _PERSON.replace('area = "San Francisco"', ""), "area"),
     "a number for a text": (_SERVICE + _PERSON.replace('"San Francisco"', "5"), "a text"),
+    "a zone without a place": (_SERVICE + _PERSON + "[[person.zone]]\nhide = 200\n", "place"),
     "an unset variable": (_SERVICE + _PERSON + 'key = "env:NO_SUCH_VARIABLE"\n', "environment variable"),
     "a missing file": (_SERVICE + _PERSON + 'key = "file:nowhere"\n', "readable file"),
     "another epoch": (_SERVICE + _PERSON + "tst_epoch = 1980\n", "1970 or 2001"),

@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 
 from geoveil.serve.openapi import openapi
+from geoveil.serve.rates import RateLimit
 from tests.serve.serving import Running, now
 
 
@@ -82,15 +83,20 @@ def test_malformed_pings_are_refused(service: Running, body: bytes) -> None:
     assert reply.json() == {"type": "about:blank", "title": "This is not a ping.", "status": 400}
 
 
-def test_wrong_tokens_are_refused(service: Running) -> None:
+def test_wrong_tokens_are_refused(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """No token, a wrong one, and that of somebody who is no device are refused with 401; guessing is slowed down."""
+    seconds = [0.0]
+    monkeypatch.setattr(service.service, "guesses", RateLimit(5.0, 5, clock=lambda: seconds[0]))
     body = {"time": now(), "lat": 37.7, "lon": -122.4}
     for headers in ({}, {"Authorization": "Bearer no"}, {"Authorization": "Basic ???"}):
         assert service.ask("POST", "/v1/ping", json=body, headers=headers).status_code == 401
     assert service.ask("POST", "/v1/ping", "owner", json=body).status_code == 401
-    guesses = [service.ask("POST", "/v1/ping", json=body).status_code for _ in range(10)]
-    assert guesses[-1] == 503
+    guesses = [service.ask("POST", "/v1/ping", json=body).status_code for _ in range(4)]
+    assert guesses == [401, 401, 503, 503]
     assert service.ping("ann/phone", service.fresh("ann"))
+    seconds[0] = 0.4
+    guesses = [service.ask("POST", "/v1/ping", json=body).status_code for _ in range(3)]
+    assert guesses == [401, 401, 503]
 
 
 def test_large_bodies_are_refused(service: Running) -> None:

@@ -81,6 +81,7 @@ def _plain(person: PersonConfig, taken: Taken, unit: int) -> dict[str, Any]:
         "radius_95": shown.radius,
         "time": iso(shown.time),
         "age": round(position.age, 3),
+        **({} if position.zone is None else {"zone": position.zone}),
         **found,
         "left": float(position.remaining),
         "unit": duration_words(unit),

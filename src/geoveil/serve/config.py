@@ -21,6 +21,7 @@ __all__ = [
     "DeviceConfig",
     "PersonConfig",
     "TargetConfig",
+    "ZoneConfig",
     "read_config",
 ]
 
@@ -57,6 +58,10 @@ friends = []                  # persons whose released places the app of ann sho
 [[person.device]]
 name = "phone"
 # key = "env:ANN_PHONE_KEY"   # the passphrase of encrypted OwnTracks payloads
+
+# [[person.zone]]               # a place to which ann returns: readers see a disc around it, and nothing in it
+# place = "file:home.txt"       # its latitude and longitude, such as 37.7793,-122.4193
+# hide = 200                    # metres hidden at 75%
 """
 
 
@@ -75,8 +80,17 @@ class DeviceConfig:
 
 
 @dataclass(frozen=True)
+class ZoneConfig:
+    """A place to which a person returns, and the metres that are hidden at 75%."""
+
+    place: str
+    name: str = ""
+    hide: float | str = 200
+
+
+@dataclass(frozen=True)
 class PersonConfig:
-    """A person, the promise of their stream, and their devices."""
+    """A person, the promise of their stream, their devices and zones."""
 
     name: str
     protect: str
@@ -89,6 +103,7 @@ class PersonConfig:
     tid: str = ""
     friends: tuple[str, ...] = ()
     devices: tuple[DeviceConfig, ...] = ()
+    zones: tuple[ZoneConfig, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -141,6 +156,8 @@ class Config:
     persons: tuple[PersonConfig, ...]
     host: str = "127.0.0.1"
     port: int = 8033
+    #: The file of centres of zones.
+    centres: str = "centres.json"
     #: The time between two publications in microseconds; 0 publishes each ping that was answered.
     publish: int = 0
     #: How old a ping may be, and how long published places are kept, in microseconds.
@@ -175,7 +192,7 @@ class _Reader:
     def config(self, given: dict[str, Any]) -> Config:
         self._known("the file", given, ("service", "person", "target", "mqtt"))
         service = self._table("[service]", given.get("service", {}))
-        self._known("[service]", service, ("listen", "ledger", "publish", "max_age", "keep", "gateways"))
+        self._known("[service]", service, ("listen", "ledger", "centres", "publish", "max_age", "keep", "gateways"))
         if "ledger" not in service:
             self._refuse("[service]", "no ledger", 'a line such as ledger = "budget.db"')
         persons = tuple(self._person(each) for each in self._tables("person", given))
@@ -200,6 +217,7 @@ class _Reader:
             persons=persons,
             host=host,
             port=port,
+            centres=self._placed(self._secret("centres", service.get("centres", Config.centres))),
             publish=self._publish(service.get("publish", "every 10 min")),
             gateways=tuple(self._names("gateways", service.get("gateways", ()))),
             targets=targets,
@@ -217,8 +235,9 @@ class _Reader:
         if not devices:
             self._refuse(where, "no device", "a table [[person.device]] with a name")
         self._distinct(f"{where}, devices", [device.name for device in devices])
-        rest = {name: value for name, value in given.items() if name != "device"}
-        person = self._filled(PersonConfig, where, {**rest, "devices": devices})
+        zones = tuple(self._filled(ZoneConfig, f"{where}, zone", each) for each in self._tables("zone", given))
+        rest = {name: value for name, value in given.items() if name not in ("device", "zone")}
+        person = self._filled(PersonConfig, where, {**rest, "devices": devices, "zones": zones})
         self._name(where, person.name)
         return person
 
@@ -241,7 +260,7 @@ class _Reader:
         self._known(where, table, known)
         filled: dict[str, Any] = {}
         for name, value in table.items():
-            if name in ("key", "token", "password", "reader_password", "url"):
+            if name in ("key", "token", "password", "reader_password", "url", "place"):
                 value = self._secret(f"{where}, {name}", value)
             if name in ("friends", "persons"):
                 value = tuple(self._names(f"{where}, {name}", value))

@@ -254,7 +254,7 @@ class Desk:
     def _stream(self, person: str) -> Stream:
         stream = self._streams.get(person)
         if stream is None:
-            stream = stream_of(self._persons[person], self._ledger)
+            stream = stream_of(self._persons[person], self._ledger, self._config.centres)
             self._joint.join(stream)
             self._streams[person] = stream
         if person not in self._answered:
@@ -319,11 +319,11 @@ class Desk:
         return None
 
 
-def stream_of(person: PersonConfig, ledger: Ledger | None = None) -> Stream:
-    """Return the stream of a person, kept in a ledger or, to check the configuration, in memory."""
+def stream_of(person: PersonConfig, ledger: Ledger | None = None, centres: str = "") -> Stream:
+    """Return the stream of a person, kept in a ledger with its zones or, to check the configuration, in memory."""
     kept: dict[str, Any] = {} if ledger is None else {"ledger": ledger, "subject": person.name}
     try:
-        return Stream(
+        stream = Stream(
             rho=person.rho,
             hide=person.hide,
             protect=person.protect,
@@ -333,6 +333,9 @@ def stream_of(person: PersonConfig, ledger: Ledger | None = None) -> Stream:
             every=person.every,
             **kept,
         )
+        for zone in person.zones if centres else ():
+            stream.zone(zone.place, hide=zone.hide, name=zone.name, centres=centres)
+        return stream
     except GeoveilError as problem:
         problem.add_note(f"[[person]] {person.name}")
         raise

@@ -34,6 +34,10 @@ _ANSWER = {
         "radius_95": {"type": "integer", "description": "Metres in which the person is with probability 95%."},
         "time": {"type": "string", "format": "date-time", "description": "The time of the last answered ping."},
         "age": {"type": "number", "description": "Seconds from then to the time of this ping."},
+        "zone": {
+            "type": "string",
+            "description": "The name of the zone that the person is in; the place is its centre.",
+        },
         "new": {"type": "boolean", "description": "Whether the place is another one than before."},
         "reason": {"type": "string", "enum": [*get_args(Unused)], "description": "Why the ping is not used."},
         "left": {"type": "number", "description": "The budget that is left in the present stretch."},
