@@ -22,7 +22,7 @@ def zoned(folder: Path) -> Path:
 
 
 def test_zones_of_the_configuration_are_kept(tmp_path: Path) -> None:
-    """A ping at home is answered with the disc, which is the same after a restart; the way out is answered with noise."""
+    """A ping at home is answered with the disc, the same after a restart; one on the way out with noise."""
     path, at = zoned(tmp_path), now() - 7200
     with running(path) as service:
         inside = service.ping("bob/phone", at)

@@ -36,7 +36,7 @@ _ANSWER = {
         "age": {"type": "number", "description": "Seconds from then to the time of this ping."},
         "zone": {
             "type": "string",
-            "description": "The name of the zone that the person is in; the place is its centre.",
+            "description": "The name of the zone in which the person is.",
         },
         "new": {"type": "boolean", "description": "Whether the place is another one than before."},
         "reason": {"type": "string", "enum": [*get_args(Unused)], "description": "Why the ping is not used."},
