@@ -403,18 +403,18 @@ def _signature(certificate: Certificate, key: PublicKey | None) -> tuple[Check, 
     if not signature.valid:
         said = "The signature is wrong: the certificate was changed after it was signed, or signed by another key."
         return Check("signature", "fails", said), None, False
-    found = signature.key
-    known = next((one for one in ([key] if key is not None else trusted_keys()) if one.raw == found.raw), None)
+    signer = signature.key
+    known = next((one for one in ([key] if key is not None else trusted_keys()) if one.raw == signer.raw), None)
     if known is not None:
         return Check("signature", "holds", f"Signed by {known}."), known, True
     if key is not None:
-        return Check("signature", "fails", f"Signed by another key, not by {key}: {_unknown(found)}."), found, False
+        return Check("signature", "fails", f"Signed by another key, not by {key}: {_unknown(signer)}."), signer, False
     told = Message(
         "Signed by a key that you have not confirmed: {who}. Anyone can make such a key: get the public key of the "
         "office that released it, and give {key}.",
-        who=_unknown(found),
+        who=_unknown(signer),
     )
-    return _open("signature", told), found, False
+    return _open("signature", told), signer, False
 
 
 def _unknown(key: PublicKey) -> str:

@@ -79,10 +79,10 @@ def _words(certificate: Certificate, guarantee: Guarantee) -> list[str]:
     return [] if away in certificate["words"] else [f"its words do not name {away}, which its guarantee hides"]
 
 
-def _area(stated: Area, found: Area) -> list[str]:
+def _area(stated: Area, measured: Area) -> list[str]:
     """Compare the stated distortion of the area with the measured one."""
-    if stated.stretch < found.stretch * (1 - _MEASURED) or stated.shrink > found.shrink * (1 + _MEASURED):
-        return [f"the area {stated.name} stretches distances by {found.stretch:.9g}, not by {stated.stretch:.9g}"]
+    if stated.stretch < measured.stretch * (1 - _MEASURED) or stated.shrink > measured.shrink * (1 + _MEASURED):
+        return [f"the area {stated.name} stretches distances by {measured.stretch:.9g}, not by {stated.stretch:.9g}"]
     return []
 
 

@@ -165,7 +165,7 @@ class RowRules:
         """The columns that are read besides the locations when rows are released."""
         return [*dict.fromkeys([*self.kept, *self.asked_about])]
 
-    def checked(self, batch: Batch, found: Findings) -> tuple[Batch, RowCounts, pa.Array, pa.DictionaryArray]:
+    def checked(self, batch: Batch, findings: Findings) -> tuple[Batch, RowCounts, pa.Array, pa.DictionaryArray]:
         """Check a batch in the first pass; return the rows that remain, counts of removed rows, and labels of persons.
 
         The labels come as they are, and as a dictionary with positions in it.
@@ -176,11 +176,11 @@ class RowRules:
         # Labels repeat, so each distinct one is looked at once.
         labels = dict.fromkeys(self.by, coded.dictionary)
         texts = {name: labels.get(name, batch.columns[name]) for name in self.texts}
-        found.placed.update(name for name, values in texts.items() if shows_places(values))
-        released = [name for name in self.texts if name not in found.placed]
+        findings.placed.update(name for name, values in texts.items() if shows_places(values))
+        released = [name for name in self.texts if name not in findings.placed]
         self.form.check_batch(replace(batch, columns=batch.columns.select(released)))
         if self.form.spreadsheet:
-            found.formulas.update(name for name, values in texts.items() if has_formulas(values))
+            findings.formulas.update(name for name, values in texts.items() if has_formulas(values))
         self.enter(batch)
         return batch, less, persons, coded
 

@@ -123,8 +123,8 @@ def _check(ledger: Ledger, certificates: list[Certificate], witness: Witness | N
             "the backup.",
             remedy,
         )
-    (found,) = ledger._book.read(lambda transaction: transaction.ask(*head_questions([known])))
-    if known.number and found != [(known.hash,)]:
+    (heads,) = ledger._book.read(lambda transaction: transaction.ask(*head_questions([known])))
+    if known.number and heads != [(known.hash,)]:
         raise LedgerTampered(f"Entry {known.number} of the backup differs from the one that the witness has.", remedy)
 
 

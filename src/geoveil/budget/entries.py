@@ -181,11 +181,11 @@ def _read(argument: str, path: str | os.PathLike[str]) -> bytes:
     return re.sub(rb"\r?\n\Z", b"", data)
 
 
-def _long_enough(argument: str, found: bytes) -> bytes:
-    if len(found) < 16:
+def _long_enough(argument: str, secret: bytes) -> bytes:
+    if len(secret) < 16:
         remedy = "Generate 32 random bytes: head -c 32 /dev/urandom > ledger.secret"
         raise InvalidParameter(argument, _HIDDEN, "a secret of at least 16 bytes", remedy)
-    return found
+    return secret
 
 
 # Texts are validated before a request joins a batch with others.

@@ -177,9 +177,9 @@ def head_questions(heads: Sequence[Head]) -> list[Statement]:
     return [("SELECT hash FROM geoveil_history WHERE number = ?", (head.number,)) for head in heads]
 
 
-def check_heads(heads: Sequence[Head], found: Sequence[list[Row]]) -> None:
+def check_heads(heads: Sequence[Head], answers: Sequence[list[Row]]) -> None:
     """Raise LedgerTampered if an entry is missing, given the rows of `head_questions`."""
-    for head, rows in zip(heads, found, strict=True):
+    for head, rows in zip(heads, answers, strict=True):
         if head.number and rows != [(head.hash,)]:
             raise LedgerTampered(
                 f"The ledger was set back: entry {head.number}, which {head.by} knows of, is missing or different.",

@@ -68,26 +68,26 @@ def attack(
     with incoming(source, form) as path, terminal.progress("Attacking") as bar:
         locations = settings.locations(path, progress=bar)
         places = [*at] or None
-        found = locations.attack(released, motion=motion, places=places, rho=rho, epsilon=epsilon)
+        attacks = locations.attack(released, motion=motion, places=places, rho=rho, epsilon=epsilon)
     for target in output.drawn.values():
-        found.save(target, overwrite=terminal.state().overwrite)
+        attacks.save(target, overwrite=terminal.state().overwrite)
     if output.json:
-        terminal.json(found.data())
+        terminal.json(attacks.data())
     else:
-        _show(found, output)
-    if found.beaten:
+        _show(attacks, output)
+    if attacks.beaten:
         click.get_current_context().exit(1)
 
 
-def _show(found: Attacks, output: Output) -> None:
+def _show(attacks: Attacks, output: Output) -> None:
     """Print the table, the verdict and what the attacks do."""
     from geoveil.attacks.attack import FOR_YOU_ONLY
 
-    headings, rows = found.table()
-    terminal.say(terminal.bold(f"Attacks on {found.about}"))
+    headings, rows = attacks.table()
+    terminal.say(terminal.bold(f"Attacks on {attacks.about}"))
     terminal.answer(terminal.table(headings, rows))
-    terminal.say(terminal.grid([(attack.name, attack.does) for attack in found]))
-    terminal.say(found.verdict())
+    terminal.say(terminal.grid([(attack.name, attack.does) for attack in attacks]))
+    terminal.say(attacks.verdict())
     terminal.say(FOR_YOU_ONLY)
     if output.lines:
         terminal.say(terminal.grid(output.lines))

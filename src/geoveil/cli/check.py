@@ -341,9 +341,9 @@ def _show_command(line: str) -> None:
         click.echo(part)
 
 
-def _question_options(found: Mapping[str, str | float]) -> QuestionOptions:
+def _question_options(settings: Mapping[str, str | float]) -> QuestionOptions:
     """Return the settings of a question that were found, as its options."""
-    named = {name: Path(str(value)) if name == "regions" else value for name, value in found.items()}
+    named = {name: Path(str(value)) if name == "regions" else value for name, value in settings.items()}
     return QuestionOptions(**named)  # type: ignore[arg-type]
 
 

@@ -68,37 +68,37 @@ def in_degrees(shapes: geopandas.GeoSeries) -> geopandas.GeoSeries:
     return geopandas.GeoSeries(unwrap_longitudes(degrees.array), index=degrees.index, crs=4326)
 
 
-def forecast_data(found: Forecast) -> dict[str, object]:
+def forecast_data(forecast: Forecast) -> dict[str, object]:
     """Return the cost and the error of a question for programs."""
     from geoveil.privacy import exact
 
     told: dict[str, object] = {
-        "question": found.question,
-        found.guarantee.symbol: str(found.guarantee.budget),
-        "error_95": {"smallest": found.smallest, "largest": found.largest},
+        "question": forecast.question,
+        forecast.guarantee.symbol: str(forecast.guarantee.budget),
+        "error_95": {"smallest": forecast.smallest, "largest": forecast.largest},
     }
-    if found.charges:
-        least = exact.written(min(charge.left for charge in found.charges))
-        short = [charge.name for charge in found.charges if not charge.enough]
+    if forecast.charges:
+        least = exact.written(min(charge.left for charge in forecast.charges))
+        short = [charge.name for charge in forecast.charges if not charge.enough]
         told |= {"remaining": least, "too_little": short}
     return told
 
 
-def forecast_lines(found: Forecast, numbers: PublicNumbers) -> list[tuple[str, str]]:
+def forecast_lines(forecast: Forecast, numbers: PublicNumbers) -> list[tuple[str, str]]:
     """Return the cost and the error of a question as lines."""
     several = len(numbers.sizes) > 1
-    shown = " to ".join(dict.fromkeys(metres(end) for end in (found.smallest, found.largest)))
-    assumed = f", {found.assumes}" if found.assumes else ""
-    told = [("guarantee", guarantee_line(found.guarantee, each=several))]
+    shown = " to ".join(dict.fromkeys(metres(end) for end in (forecast.smallest, forecast.largest)))
+    assumed = f", {forecast.assumes}" if forecast.assumes else ""
+    told = [("guarantee", guarantee_line(forecast.guarantee, each=several))]
     told.append(("error", f"at most {shown} with probability 95%{assumed}"))
-    if found.single is not None:
+    if forecast.single is not None:
         whose = ", for the person with the most points" if several else ""
         if numbers.largest is not None:
             whose = ", for the points with the most noise"
-        told.append(("", f"a single point at most {metres(found.single)}{whose}"))
-    if found.remark:
-        told.append(("note", found.remark))
-    return [*told, ("ledger", _balance_line(found.charges))] if found.charges else told
+        told.append(("", f"a single point at most {metres(forecast.single)}{whose}"))
+    if forecast.remark:
+        told.append(("note", forecast.remark))
+    return [*told, ("ledger", _balance_line(forecast.charges))] if forecast.charges else told
 
 
 def _balance_line(charges: Sequence[ForeseenCharge]) -> str:

@@ -474,11 +474,11 @@ def mean(asking: FileQuestion, yes: bool) -> None:
 def _middles(done: ShownAnswer) -> Table:
     """Return the first answers with their errors."""
     whole = done.releases[0].to_frame()
-    found = whole.head(_ROWS)
-    names, places = [done.each] if done.each else [], found.to_crs(4326).geometry
-    errors = zip(found["radius_95"], places, strict=True)
+    head = whole.head(_ROWS)
+    names, places = [done.each] if done.each else [], head.to_crs(4326).geometry
+    errors = zip(head["radius_95"], places, strict=True)
     rows = [
-        [*(str(found[name].iloc[at]) for name in names), f"{place.y:.5f}, {place.x:.5f}", f"±{metres(off)}"]
+        [*(str(head[name].iloc[at]) for name in names), f"{place.y:.5f}, {place.x:.5f}", f"±{metres(off)}"]
         for at, (off, place) in enumerate(errors)
     ]
     return terminal.table([*names, "middle", "error"], rows, total=len(whole))

@@ -128,12 +128,12 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
             request = replace(request, places=_confirmed(proposed))
         with terminal.waiting("Cutting"):
             request.check_places(files)
-            found, entries = (request.rehearsed(), []) if dry_run else request.zones(ledger)
-            cut = request.cut(files, found)
+            zones_drawn, entries = (request.rehearsed(), []) if dry_run else request.zones(ledger)
+            cut = request.cut(files, zones_drawn)
         certificate, attacked = None, []
         if dry_run:
             with terminal.progress("Attacking the tracks that would be left") as bar:
-                attacked = request.attacked(files, found, None if roads is None else Path(roads), bar)
+                attacked = request.attacked(files, zones_drawn, None if roads is None else Path(roads), bar)
         else:
             with terminal.waiting("Writing"):
                 certificate = request.write(cut, entries, overwrite=overwrite)
@@ -145,9 +145,9 @@ def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | N
         if certificate is None:
             # Centres of several runs would average out, and so would a disc that was drawn for this one.
             private: dict[str, object] = {"attacks": [[_attempt(each) for each in attempts] for attempts in attacked]}
-            terminal.json({"for_you_only": private | _numbers(cut), "radii": [zone.radius for zone in found]})
+            terminal.json({"for_you_only": private | _numbers(cut), "radii": [zone.radius for zone in zones_drawn]})
             return
-        discs = [{"lat": zone.lat, "lon": zone.lon, "radius": zone.radius} for zone in found]
+        discs = [{"lat": zone.lat, "lon": zone.lon, "radius": zone.radius} for zone in zones_drawn]
         terminal.json({"output": request.target, "certificate": certificate, **_numbers(cut), "discs": discs})
         return
     if certificate is None:
@@ -224,22 +224,22 @@ def _show_proposed(proposed: Sequence[ProposedPlace], *, as_json: bool) -> None:
 
 def _confirmed(proposed: Sequence[ProposedPlace]) -> tuple[str, ...]:
     """Ask the owner which of the proposed places to hide, and for others."""
-    found = []
+    places = []
     for each in proposed[:_PROPOSED]:
         ends, nights = _counts(each).values()
         told = (
             f"{counted(ends, 'time')}, {nights} of them at night, your tracks begin or end near {_at(each)}. Hide it?"
         )
         if click.confirm(told, default=False, err=True):
-            found.append(_at(each))
+            places.append(_at(each))
     while given := click.prompt("Another place to hide, as LAT,LON", default="", show_default=False, err=True):
         if read_place(given) is None:
             terminal.complain("It is a latitude and a longitude in degrees, such as 47.37,8.54.")
         else:
-            found.append(given)
-    if not found:
+            places.append(given)
+    if not places:
         raise click.UsageError("No place is hidden, so that nothing is released.")
-    return tuple(found)
+    return tuple(places)
 
 
 def _counts(proposed: ProposedPlace) -> dict[str, int]:
@@ -271,8 +271,8 @@ def show_attacks(attacked: Sequence[Sequence[Attempt]], *, roads: bool = False) 
 
 def _matching(pattern: str) -> list[Path]:
     """Return the files that a pattern such as *.gpx matches; the shells of Windows pass it on as it is typed."""
-    found = [] if Path(pattern).exists() else sorted(glob.glob(pattern))
-    return [*map(Path, found or [pattern])]
+    paths = [] if Path(pattern).exists() else sorted(glob.glob(pattern))
+    return [*map(Path, paths or [pattern])]
 
 
 def _numbers(cut: CutTracks) -> dict[str, object]:

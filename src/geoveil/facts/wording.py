@@ -67,7 +67,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
     naming : Naming
         The reader's names of arguments.
     """
-    found = [
+    named_texts = [
         ("guarantee", guarantee_line(facts.guarantee, facts.also, each=facts.persons is not None)),
         ("mechanism", ", ".join(_mechanism(use, facts) for use in facts.mechanisms)),
         ("post-processing", steps_line(facts.processing.steps)),
@@ -80,7 +80,7 @@ def lines(facts: Facts, naming: Naming = PYTHON) -> list[tuple[str, str]]:
         ("unchanged", ", ".join(f"{column.name} ({column.reason})" for column in facts.unchanged)),
         ("warning", warning_line(facts)),
     ]
-    return [(name, text) for name, text in found if text]
+    return [(name, text) for name, text in named_texts if text]
 
 
 def moment(microseconds: int) -> str:

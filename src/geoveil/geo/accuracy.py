@@ -73,8 +73,8 @@ def _method(system: pyproj.CRS) -> str:
     return "" if operation is None else str(operation.method_name)
 
 
-def _refused(plane: Plane, found: str) -> InvalidCoordinateSystem:
-    allowed = f"a system that PROJ projects to {plane.area.name} with an error of at most {_LIMIT:g} m: {found}"
+def _refused(plane: Plane, measured: str) -> InvalidCoordinateSystem:
+    allowed = f"a system that PROJ projects to {plane.area.name} with an error of at most {_LIMIT:g} m: {measured}"
     remedy = Message("Use {x.to_crs} and {area:gv.local}: its rounding is then part of the data.")
     return InvalidCoordinateSystem("x.crs", plane.crs.name, allowed, remedy)
 

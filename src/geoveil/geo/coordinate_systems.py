@@ -67,10 +67,10 @@ def registered(crs: pyproj.CRS) -> pyproj.CRS | None:
 
     flat = horizontal(crs)
     # A confidence of 70 means equal except for names. A code that a system merely claims is not trusted.
-    found = flat.to_authority(min_confidence=70)
-    if found is None:
+    authority = flat.to_authority(min_confidence=70)
+    if authority is None:
         return None
-    known = pyproj.CRS.from_authority(*found)
+    known = pyproj.CRS.from_authority(*authority)
     return known if known.equals(flat, ignore_axis_order=True) else None
 
 

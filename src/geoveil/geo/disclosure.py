@@ -120,13 +120,13 @@ def label_suspicions(name: Hashable, labels: ColumnValues, places: Floats, plane
     """
     if names_persons(name):
         return own_suspicions(name, labels, plane)
-    found, column = suspicions(name, labels, places, plane), in_full(labels)
+    reasons, column = suspicions(name, labels, places, plane), in_full(labels)
     distinct = column.nunique()
     if len(column) >= _FEW_ROWS and distinct == 1:
-        found.append("all rows have the same label")
+        reasons.append("all rows have the same label")
     elif len(column) >= _FEW_ROWS and distinct > REPEATED * len(column):
-        found.append(f"{distinct:,} of {len(column):,} rows have a label of their own")
-    return found
+        reasons.append(f"{distinct:,} of {len(column):,} rows have a label of their own")
+    return reasons
 
 
 def own_suspicions(name: Hashable, values: ColumnValues, plane: Plane | None) -> list[str]:
@@ -151,8 +151,8 @@ def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Columns, p
         The plane of the area and the coordinate system of the data.
     """
     named = named_in(keep, columns)
-    found = {name: suspicions(name, values, places, plane) for name, values in columns.items()}
-    refused = {name: why for name, why in found.items() if why and name not in named}
+    reasons = {name: suspicions(name, values, places, plane) for name, values in columns.items()}
+    refused = {name: why for name, why in reasons.items() if why and name not in named}
     if refused:
         told = "; ".join(f"{name!r}: {_and(why)}" for name, why in refused.items())
         others = [name for name in columns if name not in refused]
@@ -166,7 +166,7 @@ def check_kept(columns: Mapping[Hashable, Any], places: Floats, keep: Columns, p
                 others=", ".join(map(str, others)) or "none",
             ),
         )
-    for name, why in found.items():
+    for name, why in reasons.items():
         # No warning for a name that suggests locations, such as "city": whoever wrote it into `keep` has read it.
         if set(why) - {_SUGGESTS}:
             message = f"The column {name!r} is released unchanged, since it was named, and may reveal locations:"
@@ -191,7 +191,7 @@ def unchanged_columns(
     plane : Plane, optional
         The plane of the area and the coordinate system of the data.
     """
-    found = []
+    released = []
     for name, values in columns.items():
         reason = reasons[name]
         # A time such as "stop_time" is named like a place, and the structure of a file is named by its format.
@@ -199,8 +199,8 @@ def unchanged_columns(
         told = [*named, *_by_values(values, plane)]
         if reason == "named" and followed_share(values, places) >= _CLOSELY:
             told.append("its values follow the released locations closely")
-        found.append(Unchanged(name, reason, tuple(told)))
-    return tuple(found)
+        released.append(Unchanged(name, reason, tuple(told)))
+    return tuple(released)
 
 
 def _by_name(name: Hashable) -> list[str]:
@@ -252,17 +252,17 @@ def followed_share(values: ColumnValues, places: Floats) -> float:
     ranks = pd.DataFrame(places[known]).rank().to_numpy()
     if len(column) < 5:
         return 0.0
-    found = [0.0]
+    shares = [0.0]
     numbers = numbers_of(column)
     if numbers is not None:
         if _counts_rows(numbers):
             return 0.0
         order = pd.Series(numbers).rank().to_numpy()
-        found.append(_regression(order, ranks))
+        shares.append(_regression(order, ranks))
         classes = np.minimum((order / (len(order) + 1) * 50).astype(int), max(len(order) // 10, 1))
-        found.append(_means(pd.factorize(classes)[0], ranks))
-    found.append(_means(pd.factorize(column)[0], ranks))
-    return max(found)
+        shares.append(_means(pd.factorize(classes)[0], ranks))
+    shares.append(_means(pd.factorize(column)[0], ranks))
+    return max(shares)
 
 
 def _counts_rows(numbers: Floats) -> bool:
@@ -285,12 +285,12 @@ def _means(codes: Index, ranks: Floats) -> float:
     """Return the largest adjusted share of a coordinate's ranks that the means of groups explain."""
     groups = int(codes.max()) + 1
     sizes = np.bincount(codes)
-    found = [0.0]
+    shares = [0.0]
     for rank in ranks.T:
         within = rank - (np.bincount(codes, weights=rank) / sizes)[codes]
         total = float(((rank - rank.mean()) ** 2).sum())
-        found.append(_share(total, float((within**2).sum()), groups - 1, len(codes) - groups))
-    return max(found)
+        shares.append(_share(total, float((within**2).sum()), groups - 1, len(codes) - groups))
+    return max(shares)
 
 
 def _share(total: float, rest: float, means: int, free: int) -> float:

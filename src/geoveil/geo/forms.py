@@ -280,10 +280,10 @@ class Form(ABC):
 
         A text is a latitude and a longitude, such as "37.77, -122.42".
         """
-        if isinstance(place, str) and (found := read_place(place)) is not None:
+        if isinstance(place, str) and (degrees := read_place(place)) is not None:
             import geopandas
 
-            place = geopandas.GeoSeries.from_xy([found[1]], [found[0]], crs=4326)
+            place = geopandas.GeoSeries.from_xy([degrees[1]], [degrees[0]], crs=4326)
         if not hasattr(place, "to_crs"):
             return place
         if len(place) != 1:

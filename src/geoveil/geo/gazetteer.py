@@ -303,10 +303,10 @@ def _matching(name: str, qualifiers: Sequence[str], kind: Kind | None) -> list[t
     return [(weight, row) for row, weight in weights.items()]
 
 
-def _merged(found: list[tuple[float, int]]) -> list[tuple[float, int]]:
+def _merged(weighted: list[tuple[float, int]]) -> list[tuple[float, int]]:
     """Merge each place into another place of the same name that usually stands for it."""
     known = _gazetteer()
-    weights = {row: weight for weight, row in found}
+    weights = {row: weight for weight, row in weighted}
     for row in sorted(weights, key=lambda row: -weights[row]):
         for other in sorted(weights, key=lambda row: -weights[row]):
             if row in weights and other in weights and row != other and _stands_for(known, row, other):

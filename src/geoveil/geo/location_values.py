@@ -263,8 +263,8 @@ def _rim(plane: Plane) -> Floats:
     return np.asarray(plane.out(edge))
 
 
-def _widened(name: str, found: Floats, *, circular: bool = False) -> _Range:
-    low, high = float(np.nanmin(found)), float(np.nanmax(found))
+def _widened(name: str, numbers: Floats, *, circular: bool = False) -> _Range:
+    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
     margin = (high - low) / 8
     return _Range(name, low - margin, high + margin, circular)
 

@@ -158,10 +158,10 @@ def suggest_area(
     else:
         coords, own = np.asarray(x, dtype=np.float64).reshape(-1, 2), None
     degrees = to_degrees(coords, own or system_of("crs", GEOGRAPHIC if crs is None else crs))
-    found = propose_area(degrees)
-    if found is None:
+    proposed = propose_area(degrees)
+    if proposed is None:
         raise InvalidParameter("x", f"{len(coords)} points", *nothing_fits(degrees))
-    return found
+    return proposed
 
 
 def nothing_fits(degrees: Floats) -> tuple[str, Message | str]:
@@ -220,9 +220,9 @@ def propose_area(degrees: Floats) -> AreaSuggestion | None:
     lat, lon = _middle(real)
     away = ground_distances(lat, lon, *real[:, ::-1].T)
     bulk = real[away <= max(_FAR * float(np.quantile(away, 0.8)), _LEAST)]
-    found = _covering(bulk, degrees, known)
+    covering = _covering(bulk, degrees, known)
     # A few points that are far away, such as those of a test on a desk, make no area too large.
-    return found or _covering(real[away <= float(np.quantile(away, _BULK))], degrees, known)
+    return covering or _covering(real[away <= float(np.quantile(away, _BULK))], degrees, known)
 
 
 def _covering(bulk: Floats, degrees: Floats, known: Floats) -> AreaSuggestion | None:

@@ -191,8 +191,8 @@ Rest: TypeAlias = tuple[str, ...]
 
 def _tokens(name: object) -> list[str]:
     """Split a name into words and numbers in small letters; "pick up" and "drop off" are one word each."""
-    found = re.findall(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|\d+", str(name))
-    text = " ".join(word.casefold() for word in found)
+    words = re.findall(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|\d+", str(name))
+    text = " ".join(word.casefold() for word in words)
     return text.replace("pick up", "pickup").replace("drop off", "dropoff").split()
 
 
@@ -219,7 +219,7 @@ def _pairs(
     names: Sequence[object], values: Mapping[Any, Sequence[object]]
 ) -> tuple[dict[Rest, Pair], dict[Rest, Pair]]:
     """Return the pairs of columns that may be coordinates, by their other words: degrees, and unknown systems."""
-    found: dict[bool, dict[Rest, dict[str, tuple[int, Any]]]] = {True: {}, False: {}}
+    by_kind: dict[bool, dict[Rest, dict[str, tuple[int, Any]]]] = {True: {}, False: {}}
     for name in names:
         said = _axis(_FRACTION.sub("", str(name)))
         if said is None or not (_are_numbers(values[name]) or _are_angles(values[name])):
@@ -227,12 +227,12 @@ def _pairs(
         axis, degrees, rank, rest = said
         if _FRACTION.search(str(name)) and unit_of(name, values[name]) == 1:
             continue
-        best = found[degrees].setdefault(rest, {})
+        best = by_kind[degrees].setdefault(rest, {})
         if axis not in best or rank < best[axis][0]:
             best[axis] = rank, name
     whole = {
         kind: {rest: (both["x"][1], both["y"][1]) for rest, both in named.items() if len(both) == 2}
-        for kind, named in found.items()
+        for kind, named in by_kind.items()
     }
     return whole[True], whole[False]
 
@@ -282,8 +282,8 @@ def unit_of(name: object, values: Sequence[object]) -> float | None:
     """
     if _are_angles(values):
         return None
-    found = _FRACTION.search(str(name))
-    unit = 10.0 ** -int(found[1]) if found else 180 / 2**31 if _SEMICIRCLES.fullmatch(str(name)) else 1.0
+    fraction = _FRACTION.search(str(name))
+    unit = 10.0 ** -int(fraction[1]) if fraction else 180 / 2**31 if _SEMICIRCLES.fullmatch(str(name)) else 1.0
     if unit == 1 or not values or not all(_WHOLE.fullmatch(str(value).strip()) for value in values):
         return 1.0
     sizes = [abs(float(str(value))) for value in values]
@@ -304,14 +304,14 @@ def degrees_of(text: str) -> float | None:
     >>> degrees_of("52°30'36\"S"), degrees_of("w 13.5"), degrees_of("N13.4E"), degrees_of("Berlin")
     (-52.51, -13.5, None, None)
     """
-    found = _ANGLE.fullmatch(text.strip())
-    if found is None or (found[1] and found[6]) or (found[2] and (found[1] or found[6])):
+    angle = _ANGLE.fullmatch(text.strip())
+    if angle is None or (angle[1] and angle[6]) or (angle[2] and (angle[1] or angle[6])):
         return None
-    degrees, minutes, seconds = (float((found[i] or "0").replace(",", ".")) for i in (3, 4, 5))
+    degrees, minutes, seconds = (float((angle[i] or "0").replace(",", ".")) for i in (3, 4, 5))
     if minutes >= 60 or seconds >= 60:
         return None
     size = degrees + minutes / 60 + seconds / 3600
-    return -size if found[2] == "-" or (found[1] or found[6] or "").upper() in ("S", "W") else size
+    return -size if angle[2] == "-" or (angle[1] or angle[6] or "").upper() in ("S", "W") else size
 
 
 def _chosen(pairs: Mapping[Rest, Pair]) -> tuple[Pair, ...]:
@@ -440,15 +440,17 @@ def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:
     """Return the columns that may name persons, the likeliest first."""
     sure: list[Any] = []
     perhaps: list[Any] = []
-    for name, found in values.items():
+    for name, column in values.items():
         said = {*_tokens(name), "".join(_tokens(name))}
         # Numbers with decimals are measurements.
-        if found and all(is_number(value) and not float(str(value).replace(",", ".")).is_integer() for value in found):
+        if column and all(
+            is_number(value) and not float(str(value).replace(",", ".")).is_integer() for value in column
+        ):
             continue
         if found and all(isinstance(value, bool) or str(value).casefold() in ("true", "false") for value in found):
             continue
         # A column in which every row has another value numbers the rows.
-        repeated = len(found) < 10 or len({str(value) for value in found}) < len(found)
+        repeated = len(column) < 10 or len({str(value) for value in column}) < len(column)
         if not _NOBODY.isdisjoint(said):
             continue
         if not _PERSONS.isdisjoint(said):

@@ -198,62 +198,62 @@ class _Evaluation:
     def __init__(self, filter_: RowFilter, table: pa.Table, name: RowName) -> None:
         self._filter, self._table, self._row_name = filter_, table, name
 
-    def condition(self, found: exp.Expr) -> pa.ChunkedArray:
+    def condition(self, term: exp.Expr) -> pa.ChunkedArray:
         """Return whether each row satisfies a condition: true, false or null, as in SQL."""
         import pyarrow.compute as pc
         from sqlglot import exp
 
-        if isinstance(found, exp.Paren):
-            return self.condition(found.this)
-        if isinstance(found, exp.Not):
-            return pc.invert(self.condition(found.this))
-        if isinstance(found, exp.And | exp.Or):
-            join = pc.and_kleene if isinstance(found, exp.And) else pc.or_kleene
-            return join(self.condition(found.this), self.condition(found.expression))
-        if isinstance(found, exp.In) and not found.args.get("query") and found.expressions:
-            return reduce(pc.or_kleene, (self._compared("equal", found.this, each) for each in found.expressions))
-        if isinstance(found, exp.Between):
-            low, high = found.args["low"], found.args["high"]
-            least = self._compared("greater_equal", found.this, low)
-            return pc.and_kleene(least, self._compared("less_equal", found.this, high))
-        if isinstance(found, exp.Is):
-            return self._is(found)
-        if isinstance(found, exp.Like | exp.ILike):
-            return self._like(found)
-        if type(found).__name__ in _COMPARISONS:
-            return self._comparison(found)
-        if isinstance(found, exp.Column):
-            return self._compared("equal", found, exp.true())
-        raise self._filter.wrong(f"{found.sql()} is not allowed")
+        if isinstance(term, exp.Paren):
+            return self.condition(term.this)
+        if isinstance(term, exp.Not):
+            return pc.invert(self.condition(term.this))
+        if isinstance(term, exp.And | exp.Or):
+            join = pc.and_kleene if isinstance(term, exp.And) else pc.or_kleene
+            return join(self.condition(term.this), self.condition(term.expression))
+        if isinstance(term, exp.In) and not term.args.get("query") and term.expressions:
+            return reduce(pc.or_kleene, (self._compared("equal", term.this, each) for each in term.expressions))
+        if isinstance(term, exp.Between):
+            low, high = term.args["low"], term.args["high"]
+            least = self._compared("greater_equal", term.this, low)
+            return pc.and_kleene(least, self._compared("less_equal", term.this, high))
+        if isinstance(term, exp.Is):
+            return self._is(term)
+        if isinstance(term, exp.Like | exp.ILike):
+            return self._like(term)
+        if type(term).__name__ in _COMPARISONS:
+            return self._comparison(term)
+        if isinstance(term, exp.Column):
+            return self._compared("equal", term, exp.true())
+        raise self._filter.wrong(f"{term.sql()} is not allowed")
 
-    def _comparison(self, found: exp.Expr) -> pa.ChunkedArray:
+    def _comparison(self, term: exp.Expr) -> pa.ChunkedArray:
         from sqlglot import exp
 
-        plain, exchanged = _COMPARISONS[type(found).__name__]
-        left, right = found.this, found.expression
+        plain, exchanged = _COMPARISONS[type(term).__name__]
+        left, right = term.this, term.expression
         if isinstance(right, exp.Column) and not self._filter.is_text_in_quotes(right):
             return self._compared(exchanged, right, left)
         return self._compared(plain, left, right)
 
-    def _is(self, found: exp.Is) -> pa.ChunkedArray:
+    def _is(self, term: exp.Is) -> pa.ChunkedArray:
         import pyarrow.compute as pc
         from sqlglot import exp
 
-        if isinstance(found.expression, exp.Boolean):
-            return pc.fill_null(self._compared("equal", found.this, found.expression), False)
-        if not isinstance(found.expression, exp.Null):
-            raise self._filter.wrong(f"{found.sql()} is not allowed")
-        return pc.is_null(self._values(self._filter.kind(found.this)[0]))
+        if isinstance(term.expression, exp.Boolean):
+            return pc.fill_null(self._compared("equal", term.this, term.expression), False)
+        if not isinstance(term.expression, exp.Null):
+            raise self._filter.wrong(f"{term.sql()} is not allowed")
+        return pc.is_null(self._values(self._filter.kind(term.this)[0]))
 
-    def _like(self, found: exp.Expr) -> pa.ChunkedArray:
+    def _like(self, term: exp.Expr) -> pa.ChunkedArray:
         import pyarrow.compute as pc
         from sqlglot import exp
 
-        name, kind = self._filter.kind(found.this)
-        pattern = self._value(found.expression)
+        name, kind = self._filter.kind(term.this)
+        pattern = self._value(term.expression)
         if not is_text(kind) or not isinstance(pattern, str):
-            raise self._filter.wrong(f"{found.sql()}: like compares texts")
-        return pc.match_like(self._values(name), pattern, ignore_case=isinstance(found, exp.ILike))
+            raise self._filter.wrong(f"{term.sql()}: like compares texts")
+        return pc.match_like(self._values(name), pattern, ignore_case=isinstance(term, exp.ILike))
 
     def _compared(self, comparison: str, column: exp.Expr, value: exp.Expr) -> pa.ChunkedArray:
         """Compare a column with a value."""

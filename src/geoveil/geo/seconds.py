@@ -160,15 +160,17 @@ def part_of_times(times: ArrayLike | pd.Series, name: str = "the times") -> Part
     """Return a part of a column of times, for `joined_times`."""
     import pandas as pd
 
-    found = _read(times, name)
-    if isinstance(found.dtype, pd.DatetimeTZDtype):
-        found = found.dt.tz_convert("UTC").dt.tz_localize(None)
-    if found.dtype.kind in "mM":
-        whole = whole_microseconds(found.to_numpy().astype(np.int64), UNITS[np.datetime_data(found.dtype)[0]])
-        return PartOfTimes("datetimes" if found.dtype.kind == "M" else "durations", whole)
-    if found.dtype.kind in "iuf":
-        return PartOfTimes("numbers", found.to_numpy(dtype=f"{found.dtype.kind}8"))
-    return PartOfTimes("texts", found.to_numpy(dtype=object))
+    times_read = _read(times, name)
+    if isinstance(times_read.dtype, pd.DatetimeTZDtype):
+        times_read = times_read.dt.tz_convert("UTC").dt.tz_localize(None)
+    if times_read.dtype.kind in "mM":
+        whole = whole_microseconds(
+            times_read.to_numpy().astype(np.int64), UNITS[np.datetime_data(times_read.dtype)[0]]
+        )
+        return PartOfTimes("datetimes" if times_read.dtype.kind == "M" else "durations", whole)
+    if times_read.dtype.kind in "iuf":
+        return PartOfTimes("numbers", times_read.to_numpy(dtype=f"{times_read.dtype.kind}8"))
+    return PartOfTimes("texts", times_read.to_numpy(dtype=object))
 
 
 @dataclass(frozen=True)
@@ -245,8 +247,8 @@ def check_resolution(resolution: int, stretch: int, name: str) -> None:
         return
     word, number = _CLOCKWORK[resolution], -(-stretch // resolution)
     least = f"{number} {word}" + "s" * (number > 1)
-    found = f"most of these times are whole {word}s apart"
-    allowed = f"finer than the unit, or the unit a whole number of {word}s: {found}"
+    spacing = f"most of these times are whole {word}s apart"
+    allowed = f"finer than the unit, or the unit a whole number of {word}s: {spacing}"
     raise InvalidParameter("times", name, allowed, Message(f'Ask for {{protect:"{least}"}}, which protects more.'))
 
 
@@ -368,25 +370,25 @@ def _read(times: ArrayLike | pd.Series, name: str) -> pd.Series:
     try:
         if np.ndim(column) != 1:
             raise ValueError
-        found = pd.Series(column).reset_index(drop=True)
+        read = pd.Series(column).reset_index(drop=True)
     except (TypeError, ValueError):
         raise InvalidParameter("times", type(times).__name__, f"one-dimensional: {allowed}", remedy) from None
-    if isinstance(found.dtype, pd.ArrowDtype):
-        found = pa.array(found.array).to_pandas()
-    found = in_stated_unit(found, name)
-    missing = without_time(found)
+    if isinstance(read.dtype, pd.ArrowDtype):
+        read = pa.array(read.array).to_pandas()
+    read = in_stated_unit(read, name)
+    missing = without_time(read)
     if missing.any():
         stated = (
             f"a time in each row; rows without one: {missing.sum():,}, the first of them row {missing.argmax() + 1}"
         )
         raise InvalidParameter("times", name, stated, "Remove these rows first.")
-    if _may_be_texts(found):
-        found = _parsed(found, name)
-        if pd.api.types.infer_dtype(found, skipna=False) == "string":
-            return found.astype(object)
-    if found.dtype.kind not in "mMiuf" and not isinstance(found.dtype, pd.DatetimeTZDtype):
+    if _may_be_texts(read):
+        read = _parsed(read, name)
+        if pd.api.types.infer_dtype(read, skipna=False) == "string":
+            return read.astype(object)
+    if read.dtype.kind not in "mMiuf" and not isinstance(read.dtype, pd.DatetimeTZDtype):
         raise InvalidParameter("times", name, allowed, remedy)
-    return found
+    return read
 
 
 def _may_be_texts(column: pd.Series) -> bool:
@@ -447,16 +449,16 @@ def _dates(texts: pd.Series, name: str) -> pd.Series:
     """Return texts as datetimes in UTC, all with the day first or all with the month first."""
     import pandas as pd
 
-    found = {}
+    readings = {}
     orders, marks = (_WORDED, "/.- ") if _MONTH.search(texts.iloc[0]) else (_NUMBERED, "/.-")
     for order, mark, clock in product(orders, marks, _CLOCKS):
         read = pd.to_datetime(texts, format=order.format(mark) + clock, utc=True, errors="coerce")
         if read.notna().all():
-            found[order] = read
+            readings[order] = read
     # Only the differences between times matter, and they may be the same either way.
-    if found and len({tuple(read - read.min()) for read in found.values()}) == 1:
-        return next(iter(found.values()))
+    if readings and len({tuple(read - read.min()) for read in readings.values()}) == 1:
+        return next(iter(readings.values()))
     row = int(_iso(texts).isna().to_numpy().argmax())
     given = f"row {row + 1} has {texts.iloc[row]!r}"
-    allowed = f"times that can be read; {given}" + (", the day or the month first" if found else "")
+    allowed = f"times that can be read; {given}" + (", the day or the month first" if readings else "")
     raise InvalidParameter("times", name, allowed, _WRITE)

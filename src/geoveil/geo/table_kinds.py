@@ -125,7 +125,7 @@ class Table(ABC):
 
     def angles(self, name: Hashable) -> Floats:
         """Return the degrees of a column of texts such as 52.52N, NaN where one is missing."""
-        found = np.full(len(self), np.nan)
+        degrees_of_rows = np.full(len(self), np.nan)
         for row, text in enumerate(self.arrow(name).to_pylist()):
             if is_missing(text):
                 continue
@@ -135,8 +135,8 @@ class Table(ABC):
                 raise InvalidData(
                     f"x[{name!r}], row {row}", text, "an angle such as 52.52N, as in the first rows", remedy
                 )
-            found[row] = degrees
-        return found
+            degrees_of_rows[row] = degrees
+        return degrees_of_rows
 
     def check_names(self) -> None:
         """Refuse columns of one name."""

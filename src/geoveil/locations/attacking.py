@@ -184,25 +184,25 @@ def _known(release: Release, rows: Index, by: Labels) -> dict[str, Any]:
     except GeoveilError:
         # What a person's points cost together is not known for this noise.
         cost = None
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "rho": None if cost is None else _rho(cost),
         "exact_bound": isinstance(first, Gaussian),
         "processed": bool(release.processing.steps),
     }
     if release.processing.steps:
-        return found
+        return facts
     try:
         scales = np.array([noise_of(answer.mechanisms[0], answer.query.n) for answer in release.answers], dtype=object)
     except InvalidData:
         # The noises of points depend on each other: they are attacked as if they did not.
-        return {**found, "noise": "laplace"}
+        return {**facts, "noise": "laplace"}
     noise, whose = scales[0, 0], release._person_index(given)
     each = scales[:, 1].astype(float)[whose] if release.point_scales is None else release.point_scales
     if cost is None:
         # The noises of points are independent, so that their divergences add up: of Laplace noise in the plane ε²/4.
         divergence = each**-2.0 / (2 if noise == "gaussian" else 4)
-        found["rho"] = float(np.bincount(whose, divergence).max())
-    return {**found, "noise": noise, "scale": each[rows]}
+        facts["rho"] = float(np.bincount(whose, divergence).max())
+    return {**facts, "noise": noise, "scale": each[rows]}
 
 
 def _rho(guarantee: Guarantee) -> float:
@@ -298,12 +298,12 @@ def _nearby(data: Intake, answers: Sequence[Release]) -> Attacks:
         spent += _rho(release.guarantee)
         scale = float(release.answers[0].mechanisms[0].scale)
         if isinstance(query, Distance):
-            found = np.full(len(labels), np.nan)
+            distances = np.full(len(labels), np.nan)
             values = [release.value] if release.person is None else np.asarray(release.value).ravel()
             known = labels if release.person is None else [*release.person]
             for label, value in zip(known, values, strict=True):
-                found[labels.index(label)] = float(value)
-            asked.append(NearbyAnswer(_place(query, release), distance=found, scale=scale))
+                distances[labels.index(label)] = float(value)
+            asked.append(NearbyAnswer(_place(query, release), distance=distances, scale=scale))
         elif isinstance(query, Nearest) and release.person is None:
             named = np.zeros(len(labels), dtype=bool)
             named[codes[np.asarray(release.positions).ravel()]] = True

@@ -134,10 +134,10 @@ def hidden_places(
     thinned = _thinned(data, step)
     thinned = thinned[time_order(None if seconds is None else seconds[thinned], tracks[thinned])]
     times = None if seconds is None else seconds[thinned]
-    found = cut(
+    published = cut(
         zones, degrees[thinned], times, tracks[thinned], gap=rules.gap, trim=rules.trim, together=rules.together
     )
-    rows, pieces = thinned[found.rows], found.pieces
+    rows, pieces = thinned[published.rows], published.pieces
     shown = degrees[rows]
     noisy = None
     if noise is not None:
@@ -189,5 +189,5 @@ def track_numbers(data: Intake, structure: Sequence[str]) -> NDArray[np.int64]:
         columns.append(data.persons.codes)
     if not columns:
         return np.zeros(len(data.form.coords), dtype=np.int64)
-    found = pd.DataFrame(dict(enumerate(columns))).groupby([*range(len(columns))], sort=False, dropna=False).ngroup()
-    return np.asarray(found, dtype=np.int64)
+    numbers = pd.DataFrame(dict(enumerate(columns))).groupby([*range(len(columns))], sort=False, dropna=False).ngroup()
+    return np.asarray(numbers, dtype=np.int64)

@@ -52,12 +52,12 @@ def attackers_gains(release: Release) -> tuple[str, ...]:
     except GeoveilError:
         # What all points of a person cost together is not known.
         return ()
-    found = (
+    gains = (
         f"Somebody who averages all points of a person who stayed at one place is about {nearest} off (root mean "
         "square), and no average or smoothed track comes nearer.",
     )
     smoothed = None if release.processing.steps else _smoothed(release)
-    return found if smoothed is None else (*found, smoothed)
+    return gains if smoothed is None else (*gains, smoothed)
 
 
 def _smoothed(release: Release) -> str | None:

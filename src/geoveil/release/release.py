@@ -188,8 +188,8 @@ class Release(Shown):
             if coords.shape[1] != 2:
                 other = "Give another motion, such as 'walking'."
                 raise InvalidData("release", f"{coords.shape[1]} coordinates", "of places in the plane", other)
-            found = smooth_by_habits(points, at, noise, prior, sizes=sizes)
-            smoothed[order], expected = found.mean, float(np.sqrt(2 * found.variance.mean()))
+            posterior = smooth_by_habits(points, at, noise, prior, sizes=sizes)
+            smoothed[order], expected = posterior.mean, float(np.sqrt(2 * posterior.variance.mean()))
             step = f"{SMOOTHED} of a person who stays, travels, and returns to places"
         else:
             smoothed[order] = smoothing.smooth(points, at, noise, prior, sizes=sizes)

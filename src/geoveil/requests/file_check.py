@@ -93,12 +93,12 @@ class Finding:
 class _Proposal(Message):
     """The area that is proposed for a file, in words."""
 
-    def __init__(self, found: AreaSuggestion) -> None:
+    def __init__(self, area: AreaSuggestion) -> None:
         super().__init__("Proposed: {area} {looked} {gv.areas} shows the areas of other places.", looked=LOOKED)
-        self.found = found
+        self._area = area
 
     def worded(self, naming: Naming) -> str:
-        self.data["area"] = self.found.described(option=naming is not PYTHON)
+        self.data["area"] = self._area.described(option=naming is not PYTHON)
         return super().worded(naming)
 
 

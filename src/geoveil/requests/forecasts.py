@@ -122,6 +122,6 @@ def _forecast(
     held: Sequence[int | None] = numbers.largest or [None] * len(numbers.sizes)
     pairs = sorted({*zip(numbers.sizes, held, strict=True)}, key=lambda pair: pair[1] or pair[0])
     plans = [planned(pair) for pair in pairs[:: -(-len(pairs) // _NUMBERS)] + pairs[-1:]]
-    errors = [found.error for found in plans]
+    errors = [each.error for each in plans]
     single = planned(pairs[-1], each=True).error if question == "points" else None
     return Forecast(question, guarantee, min(errors), max(errors), single, plans[0].assumes, plans[-1].remark, charges)

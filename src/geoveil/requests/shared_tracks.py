@@ -74,10 +74,10 @@ class TrackFiles:
         sources, tracks, file_of = [], list[Track](), []
         for number, (path, name) in enumerate(named):
             source = _Source(path, name, track_format(path, keep, time, **(reading or {})))
-            found = [track for track in source.format.read(path) if len(track)]
+            tracks_of_file = [track for track in source.format.read(path) if len(track)]
             sources.append(source)
-            tracks += found
-            file_of += [number] * len(found)
+            tracks += tracks_of_file
+            file_of += [number] * len(tracks_of_file)
             if progress is not None:
                 progress((number + 1) / len(named))
         if not tracks:
@@ -102,9 +102,9 @@ class TrackFiles:
     def seconds(self) -> Floats:
         """The times of all points in seconds since 1970, NaN where there is none, or none was read yet."""
         times = np.concatenate([np.empty(0, dtype="datetime64[us]"), *(track.times for track in self.tracks)])
-        found = times.astype(np.int64) / 1e6
-        found[np.isnat(times)] = np.nan
-        return np.asarray(found)
+        seconds = times.astype(np.int64) / 1e6
+        seconds[np.isnat(times)] = np.nan
+        return np.asarray(seconds)
 
     @cached_property
     def track_of(self) -> Index:
@@ -209,7 +209,7 @@ class CutTracks:
         from geoveil.zones import Cut, cut, piece_numbers
 
         left = files.outside(zones)
-        found = cut(
+        left_over = cut(
             zones,
             left.degrees,
             left.seconds,
@@ -219,13 +219,13 @@ class CutTracks:
             together=rules.together,
         )
         account = None
-        if noise is not None and len(found.rows):
-            left, account = _noisy(left, found.rows, noise, area)
+        if noise is not None and len(left_over.rows):
+            left, account = _noisy(left, left_over.rows, noise, area)
             # Pieces follow from what is published, which is no longer where the points are.
-            rows = np.arange(len(found.rows))
-            found = Cut(rows, piece_numbers(zones, left.degrees, left.seconds, left.track_of, gap=rules.gap))
+            rows = np.arange(len(left_over.rows))
+            left_over = Cut(rows, piece_numbers(zones, left.degrees, left.seconds, left.track_of, gap=rules.gap))
         pieces: dict[int, list[Track]] = {}
-        for number, piece in left.pieces(found):
+        for number, piece in left.pieces(left_over):
             if len(piece) >= left.sources[number].format.shortest:
                 pieces.setdefault(number, []).append(piece)
         shared = [
@@ -339,9 +339,9 @@ def _stem(path: Path) -> str:
 
 def _named(path: Path) -> Iterator[tuple[Path, Path]]:
     """Yield the files at a path, each with its name: of a file in a folder, its path from there."""
-    found = recordings_in(path)
-    if not found:
+    recordings = recordings_in(path)
+    if not recordings:
         remedy = "Give a folder with recordings, such as .gpx, .fit, .tcx, .kml, .geojson, .csv or .gpkg."
         raise InvalidFile(str(path), "no files of tracks", "a folder with files of tracks", remedy)
-    for each in found:
+    for each in recordings:
         yield each, each.relative_to(path) if path.is_dir() else Path(each.name)

@@ -149,10 +149,10 @@ class ZonesRequest:
             charging = ChargedCentres(LedgerCharger(ledger, subjects, subject=self.account.subject))
         before = self._earlier(Path(self.target))
         published = zones_stated(before) if before is not None and is_of_zones(before) else ()
-        found = Centres(self.centres).zones(
+        drawn = Centres(self.centres).zones(
             places_of([*self.places]), self.hiding, source_of(None), charging, published, self.near
         )
-        return found, [] if charging is None else [dict(entry) for entry in charging.entries]
+        return drawn, [] if charging is None else [dict(entry) for entry in charging.entries]
 
     def rehearsed(self) -> list[Zone]:
         """Return zones like those of a release, for the eyes of the owner alone: nothing is charged or kept."""
@@ -163,11 +163,11 @@ class ZonesRequest:
 
     def cut(self, files: TrackFiles, zones: Sequence[Zone]) -> CutTracks:
         """Return what is left of the files."""
-        found = CutTracks.of(files, zones, self.rules, self.noise, self.area)
-        if not found.shared:
+        tracks = CutTracks.of(files, zones, self.rules, self.noise, self.area)
+        if not tracks.shared:
             remedy = "Give more tracks. Nothing was written; the centres are kept for the next time."
             raise InvalidFile(str(self.paths[0]), "no point outside of the discs", "tracks that leave them", remedy)
-        return found
+        return tracks
 
     def attacked(
         self,
@@ -198,16 +198,16 @@ class ZonesRequest:
         places = [*dict.fromkeys(places_of([*self.places]))]
         kept = set(zones) <= {*Centres(self.centres).known()}
         worlds = [zones, *(self.rehearsed() for _ in range(0 if kept else _DISCS - 1))]
-        found: list[list[list[Attempt]]] = [[] for _ in places]
+        attempts_at: list[list[list[Attempt]]] = [[] for _ in places]
         for number, world in enumerate(worlds):
             left = files.outside(world)
             for which, place in enumerate(places):
                 zone = min(world, key=lambda zone: place.distance(HiddenPlace(zone.lat, zone.lon)))
                 tracks = left.degrees, left.seconds, left.track_of
-                found[which].append(attempts(zone, place, *tracks, zones=world, rules=rules, roads=lines))
+                attempts_at[which].append(attempts(zone, place, *tracks, zones=world, rules=rules, roads=lines))
                 if progress is not None:
                     progress((number * len(places) + which + 1) / (len(worlds) * len(places)))
-        return [[Attempt.typical(several) for several in zip(*each, strict=True)] for each in found]
+        return [[Attempt.typical(several) for several in zip(*each, strict=True)] for each in attempts_at]
 
     def write(
         self, cut: CutTracks, entries: Sequence[dict[str, Any]] = (), *, overwrite: bool = False

@@ -182,8 +182,8 @@ def own_question(name: str) -> str | None:
     >>> own_question("anonymize"), own_question("od-matrix"), own_question("cloak")
     ('points', 'flows', None)
     """
-    found = _suggestion(_QUESTIONS.items(), name.replace("-", "_"))
-    return None if found is None else found.partition("(")[0].replace("first_within", "within")
+    suggestion = _suggestion(_QUESTIONS.items(), name.replace("-", "_"))
+    return None if suggestion is None else suggestion.partition("(")[0].replace("first_within", "within")
 
 
 def public_name_error(name: str, known: Iterable[str]) -> AttributeError:

@@ -136,20 +136,20 @@ def open_locations(path: str | Path, **reading: object) -> LocationFile:
         # A GeoPackage is an SQLite database.
         if kind is not None and ending(path) != ".gpkg" and not _is_geopackage(path):
             raise named_error(path, kind) from None
-        found = None if path.is_dir() else _ending_by_content(path)
+        actual = None if path.is_dir() else _ending_by_content(path)
         # Logs of receivers are recognised by content, whatever their ending.
-        read = found in _LOGS and opener is _OPEN[found]
-        if found not in (None, ".csv") and not read and not _belongs(found, ending(path)):
-            remedy = f"Rename it, so that it ends in {found}."
-            raise InvalidFile(str(path), f"content of a {found} file", f"a {ending(path)} file", remedy) from None
+        read = actual in _LOGS and opener is _OPEN[actual]
+        if actual not in (None, ".csv") and not read and not _belongs(actual, ending(path)):
+            remedy = f"Rename it, so that it ends in {actual}."
+            raise InvalidFile(str(path), f"content of a {actual} file", f"a {ending(path)} file", remedy) from None
         raise
 
 
-def _belongs(found: str, stated: str) -> bool:
+def _belongs(actual: str, stated: str) -> bool:
     """Return whether a file of this ending may have content of this format."""
-    if found == ".gz" or found in DRIVERS:
-        return stated.endswith(found) or {*DRIVERS.get(found, ())} == {*DRIVERS.get(stated, ())} != set()
-    return _OPEN.get(found) is _OPEN.get(stated)
+    if actual == ".gz" or actual in DRIVERS:
+        return stated.endswith(actual) or {*DRIVERS.get(actual, ())} == {*DRIVERS.get(stated, ())} != set()
+    return _OPEN.get(actual) is _OPEN.get(stated)
 
 
 def opener_of(path: Path) -> Opener:
@@ -157,23 +157,23 @@ def opener_of(path: Path) -> Opener:
     path, _ = within_archive(path)
     encodable(path)
     try:
-        found = path.stat()
+        state = path.stat()
     except FileNotFoundError:
         remedy = f"The folder is {path.absolute().parent}."
         raise FileUnavailable(str(path), "file not found", "a file that exists", remedy) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InvalidFile(str(path), reason, "a file that can be read", "Check its name and permissions.") from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(state.st_mode):
         if any(part.suffix.lower() == ".parquet" for part in files_of(path)):
             return open_parquet
         if (kind := unread_format(path)) is not None:
             raise named_error(path, kind)
         return open_plt if tracks_in(path) else open_cabspotting
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(state.st_mode):
         remedy = "Save the data to a file first, or give - to a command."
         raise InvalidFile(str(path), "a pipe or a device", "a file on the disk, as it is read twice", remedy)
-    if not found.st_size:
+    if not state.st_size:
         raise InvalidFile(str(path), "0 bytes", "a file with locations", "The file is empty: create it again.")
     if ending(path) in _OPEN:
         return _opener_of_format(path, ending(path))
@@ -185,8 +185,8 @@ def _opener_of_format(path: Path, known: str) -> Opener:
 
     JSON is GeoJSON, records, or a location history; a text is a table, or the log of a receiver.
     """
-    if known == ".txt" and (found := _ending_by_content(path)) in _LOGS:
-        return _OPEN[found]
+    if known == ".txt" and (actual := _ending_by_content(path)) in _LOGS:
+        return _OPEN[actual]
     if "json" not in known:
         return _OPEN[known]
     if history_in(path) is not None:
@@ -196,16 +196,16 @@ def _opener_of_format(path: Path, known: str) -> Opener:
 
 def _opener_by_content(path: Path) -> Opener:
     """Return the function that opens a file whose ending is not known."""
-    found = _ending_by_content(path)
+    actual = _ending_by_content(path)
     kind = unread_format(path)
-    if kind is not None and (found in (None, ".gz", ".zip", ".gpkg", ".geojson")) and not _is_geopackage(path):
+    if kind is not None and (actual in (None, ".gz", ".zip", ".gpkg", ".geojson")) and not _is_geopackage(path):
         raise named_error(path, kind)
-    if found in _NAMELESS:
-        return _open_archive if found in ARCHIVES else _opener_of_format(path, found)
+    if actual in _NAMELESS:
+        return _open_archive if actual in ARCHIVES else _opener_of_format(path, actual)
     shown = ending(path) or "no ending"
-    if found is not None:
-        remedy = f"Rename it, so that it ends in {found}."
-        raise InvalidFile(str(path), shown, f"a file that ends in {found}, as its content is of that format", remedy)
+    if actual is not None:
+        remedy = f"Rename it, so that it ends in {actual}."
+        raise InvalidFile(str(path), shown, f"a file that ends in {actual}, as its content is of that format", remedy)
     known = f"a file that ends in one of {', '.join(READ)}"
     raise InvalidFile(str(path), shown, known, "Convert it, or rename it if it is one of these.")
 
@@ -239,8 +239,8 @@ def _ending_by_content(path: Path) -> str | None:
         return _in_archive(path)
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"<"):
-        found = _ROOT.search(text)
-        return _ROOTS[found[1]] if found else None
+        root = _ROOT.search(text)
+        return _ROOTS[root[1]] if root else None
     if (name := history_in(path)) is not None:
         return ".rec" if name == "OwnTracks" and text[:1].isdigit() else ".json"
     if _GEOJSON.match(text):

@@ -55,8 +55,8 @@ def _fit(fitdecode: ModuleType, path: Path) -> Iterator[Fix]:
                 continue
 
             def value(*names: str, record: object = frame) -> object:
-                found = (record.get_value(name, fallback=None) for name in names)  # type: ignore[attr-defined]
-                return next((each for each in found if each is not None), None)
+                values = (record.get_value(name, fallback=None) for name in names)  # type: ignore[attr-defined]
+                return next((each for each in values if each is not None), None)
 
             lat, lon = (value(name) for name in ("position_lat", "position_long"))
             if not (isinstance(lat, int) and isinstance(lon, int)):

@@ -91,34 +91,34 @@ def _chosen(path: Path, archive: zipfile.ZipFile, known: Collection[str], wanted
     """Return the file of locations in an archive, and the files that belong to it if it is a shapefile."""
     names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     names = [name for name in names if not PurePosixPath(name).name.startswith(".")]
-    found = [name for name in names if PurePosixPath(name).suffix.lower() in known]
+    members = [name for name in names if PurePosixPath(name).suffix.lower() in known]
     core = _core_of(archive) if "meta.xml" in names else None
     if "stops.txt" in names and "trips.txt" in names and wanted not in names:
         told = [f"{{layer:{name}}} if {held} are to be hidden" for name, held in _TIMETABLE.items() if name in names]
         remedy: Text = Message(f"Give {', or '.join(told)}.")
         raise InvalidFile(str(path), "a timetable (GTFS)", "locations of persons: its stops are public", remedy)
     if wanted in names or core in names:
-        found = [name for name in names if name == (wanted if wanted in names else core)]
+        members = [name for name in names if name == (wanted if wanted in names else core)]
     # A text file beside the data is usually a description.
-    found = [name for name in found if PurePosixPath(name).suffix.lower() != ".txt"] or found
-    if len(found) != 1 or len(names) != len(set(names)):
-        shown = ", ".join((found or names)[:5]) or "nothing"
+    members = [name for name in members if PurePosixPath(name).suffix.lower() != ".txt"] or members
+    if len(members) != 1 or len(names) != len(set(names)):
+        shown = ", ".join((members or names)[:5]) or "nothing"
         remedy = "Unpack it, and give the file that you want to release."
-        if len(found) > 1 and len(names) == len(set(names)):
-            remedy = Message("Name one of them, such as {layer}.", layer=Mention("layer", found[0]))
+        if len(members) > 1 and len(names) == len(set(names)):
+            remedy = Message("Name one of them, such as {layer}.", layer=Mention("layer", members[0]))
         raise InvalidFile(str(path), shown, "an archive with one file of locations", remedy)
-    stem = PurePosixPath(found[0]).with_suffix("")
-    parts = SHAPEFILE_PARTS if found[0].lower().endswith(".shp") else ()
+    stem = PurePosixPath(members[0]).with_suffix("")
+    parts = SHAPEFILE_PARTS if members[0].lower().endswith(".shp") else ()
     beside = [name for name in names if PurePosixPath(name).with_suffix("") == stem]
-    return [*found, *(name for name in beside if PurePosixPath(name).suffix.lower() in parts)]
+    return [*members, *(name for name in beside if PurePosixPath(name).suffix.lower() in parts)]
 
 
 def _core_of(archive: zipfile.ZipFile) -> str | None:
     """Return the file of the occurrences of a Darwin Core archive, as its description says."""
     if archive.getinfo("meta.xml").file_size > _DESCRIPTION:
         return None
-    found = _CORE.search(archive.read("meta.xml"))
-    return found[1].decode(errors="replace") if found else None
+    core = _CORE.search(archive.read("meta.xml"))
+    return core[1].decode(errors="replace") if core else None
 
 
 def _copy(path: Path, packed: IO[bytes] | gzip.GzipFile, target: Path) -> None:

@@ -211,8 +211,8 @@ def _existing(target: Path, certificate: Path | None) -> list[Path]:
     """Return the existing files that are replaced or removed with a target, its certificate first."""
     target = target.absolute()
     own = [] if certificate is None else [certificate.absolute()]
-    found = dict.fromkeys((*own, certificate_path(target), *_stale(target), target))
-    return [path for path in found if os.path.lexists(path)]
+    paths = dict.fromkeys((*own, certificate_path(target), *_stale(target), target))
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def _check_free(existing: Iterable[Path]) -> None:
@@ -232,9 +232,9 @@ def _stale(target: Path) -> list[Path]:
     """Return the files beside a target that would be taken for parts of a new one."""
     if target.is_dir():
         return []
-    found = side_files(target)
-    described = [path for path in found.drawn if path.suffix.lower() in _DESCRIPTIONS]
-    beside = [path for path in (*files_of(target), *found.read, *described) if path.parent == target.parent]
+    others = side_files(target)
+    described = [path for path in others.drawn if path.suffix.lower() in _DESCRIPTIONS]
+    beside = [path for path in (*files_of(target), *others.read, *described) if path.parent == target.parent]
     return [path for path in beside if path not in (target, *_of_others(target))]
 
 

@@ -208,11 +208,11 @@ class _Unpacked(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Read and decompress at most this many bytes."""
-        found: bytes = self._stream.read(size)
-        self._count += len(found)
+        part: bytes = self._stream.read(size)
+        self._count += len(part)
         if self._count > UNPACKED:
             EXPANSION.check(self._path, self._count / self._raw.tell())
-        return found
+        return part
 
 
 @dataclass(frozen=True)
@@ -269,10 +269,10 @@ def dialect_of(
 
 def _given(names: Sequence[str] | str, row: list[str]) -> list[str]:
     """Return the names that are given to the columns of a file without a header."""
-    found = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    if len(found) != len(row):
+    header = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    if len(header) != len(row):
         raise InvalidParameter("names", names, f"{len(row)} names, one for each column", f"The first row is {row}.")
-    return found
+    return header
 
 
 def _without_header(path: Path, first: Sequence[str]) -> InvalidFile | None:

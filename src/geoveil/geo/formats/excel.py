@@ -115,9 +115,9 @@ def _type(kinds: set[type]) -> pa.DataType:
     kinds = kinds - {type(None)}
     if kinds and kinds <= {datetime.datetime, datetime.date}:
         return pa.timestamp("us")
-    for types, found in (({bool}, pa.bool_()), ({int}, pa.int64()), ({int, float}, pa.float64())):
+    for types, kind in (({bool}, pa.bool_()), ({int}, pa.int64()), ({int, float}, pa.float64())):
         if kinds and kinds <= types:
-            return found
+            return kind
     return pa.string()
 
 

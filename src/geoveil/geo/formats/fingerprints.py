@@ -45,8 +45,8 @@ def files_of(path: Path) -> list[Path]:
     """Return the files that belong to a path: those of a folder, or the parts of a shapefile."""
     if path.is_dir():
         # Hidden folders are those of unfinished outputs.
-        found = [file for file in path.rglob("*") if file.suffix.lower() in (*_PARTS, *_TRACKS) and file.is_file()]
-        shown = [file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        files = [file for file in path.rglob("*") if file.suffix.lower() in (*_PARTS, *_TRACKS) and file.is_file()]
+        shown = [file for file in files if not any(part[0] in "._" for part in file.relative_to(path).parts)]
         # Beside the parts of one table, other files are not parts.
         parts = [file for file in shown if file.suffix.lower() in _PARTS]
         return sorted(parts or shown)
@@ -76,8 +76,8 @@ def digest_of_parts(digests: Mapping[str, str]) -> str:
 
 def file_state(path: Path) -> State:
     """Return the identities, sizes and modification times of the files that belong to a path."""
-    found = [(file.name, file.stat()) for file in files_of(path)]
-    return [(name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in found]
+    states = [(file.name, file.stat()) for file in files_of(path)]
+    return [(name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in states]
 
 
 def label_hashes(labels: pa.Array) -> Index:

@@ -77,9 +77,9 @@ def open_gdal(path: Path, *, crs: CrsLike = None, layer: str | None = None) -> G
     if info["geometry_type"] is None:
         raise InvalidFile(str(path), chosen, "a layer with geometries", "Choose another layer or file.")
     if info["driver"] == "GeoJSONSeq" and int(info["features"]) != records(path):
-        found = f"{info['features']} features in {records(path)} records"
+        counts = f"{info['features']} features in {records(path)} records"
         allowed = "a feature in each line, or after each separator"
-        raise InvalidFile(str(path), found, allowed, "Correct the other records.")
+        raise InvalidFile(str(path), counts, allowed, "Correct the other records.")
     if expected == "ESRI Shapefile" and not len(info["fields"]) and path.with_suffix(".dbf").exists():
         table = str(path.with_suffix(".dbf"))
         raise InvalidFile(table, "no columns", "a valid .dbf file", "It is damaged: create it again.")
@@ -225,8 +225,8 @@ def _check_texts(batch: Batch, wrong: Callable[[pa.ChunkedArray], pa.ChunkedArra
     for name, column in zip(batch.columns.column_names, batch.columns.columns, strict=True):
         if not pa.types.is_string(column.type):
             continue
-        found = wrong(column)
-        if pc.any(found).as_py():
-            row = pc.index(found, True).as_py()
+        refused = wrong(column)
+        if pc.any(refused).as_py():
+            row = pc.index(refused, True).as_py()
             remedy = f"{remedy}, or use GeoPackage."
             raise InvalidFile(f"{batch.name(row)}, {name}", column[row].as_py(), allowed, remedy)

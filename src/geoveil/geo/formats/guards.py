@@ -34,10 +34,10 @@ def guarded(path: Path, driver: str) -> str:
         return f"{'GeoJSONSeq' if _is_sequence(where) else 'GeoJSON'}:{where}"
     head = _HEADS[driver]
     with where.open("rb") as file:
-        found = file.read(len(head))
-    if found != head:
+        begun = file.read(len(head))
+    if begun != head:
         remedy = "It may be truncated, or of another format: create it again."
-        raise InvalidFile(str(path), found, f"the first bytes of a {driver} file", remedy)
+        raise InvalidFile(str(path), begun, f"the first bytes of a {driver} file", remedy)
     if driver == "FlatGeobuf":
         _check_header(where)
     if driver == "GPKG":
@@ -88,10 +88,10 @@ def _check_systems(path: Path) -> None:
         while text:
             more = file.read(_BLOCK)
             if b"crs" in text.lower() or _ESCAPED_LETTER.search(text):
-                for found in _CRS.finditer(text):
+                for match in _CRS.finditer(text):
                     # A system that may be cut by the end of the block is checked with the next block.
-                    if not more or found.start() < len(text) - 2 * _SYSTEM:
-                        _check_system(path, found[1], text[found.end() : found.end() + _SYSTEM])
+                    if not more or match.start() < len(text) - 2 * _SYSTEM:
+                        _check_system(path, match[1], text[match.end() : match.end() + _SYSTEM])
             text = text[-2 * _SYSTEM :] + more if more else b""
 
 
@@ -152,10 +152,10 @@ def records(path: Path) -> int:
 
 def _is_feature(line: bytes) -> bool:
     try:
-        found = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and found.get("type") != "FeatureCollection"
+    return isinstance(parsed, dict) and parsed.get("type") != "FeatureCollection"
 
 
 def _check_tables(path: Path) -> None:

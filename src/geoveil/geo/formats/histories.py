@@ -54,8 +54,8 @@ def history_in(path: Path) -> str | None:
         return None
     if _MESSAGE.search(head):
         return "OwnTracks"
-    found = outline(head)
-    return next((name for name, marks in _MARKS.items() if any(mark <= found for mark in marks)), None)
+    names = outline(head)
+    return next((name for name, marks in _MARKS.items() if any(mark <= names for mark in marks)), None)
 
 
 #: The members by which each history is recognised; one of the sets must be there.
@@ -149,8 +149,8 @@ def _inner(members: object, *names: str) -> Any:
 
 def _listed(members: object, *names: str) -> list[Any]:
     """Return a list within members, or an empty one."""
-    found = _inner(members, *names)
-    return found if isinstance(found, list) else []
+    member = _inner(members, *names)
+    return member if isinstance(member, list) else []
 
 
 def milliseconds(value: object, *, unit: int = 1) -> int | None:
@@ -226,13 +226,15 @@ def _semantic(document: Any) -> Iterator[Fix]:
     """Visits at their begin, both ends of movements, and the points between them that have a time."""
     for entry in _listed(document, "timelineObjects"):
         visit, moved = _inner(entry, "placeVisit"), _inner(entry, "activitySegment")
-        for found, member, end in (
+        for segment, member, end in (
             (visit, "location", "start"),
             (moved, "startLocation", "start"),
             (moved, "endLocation", "end"),
         ):
-            kind = "visit" if found is visit else "activity"
-            yield from _e7_fix(_inner(found, member), _ended(found, end), kind, activity=_inner(found, "activityType"))
+            kind = "visit" if segment is visit else "activity"
+            yield from _e7_fix(
+                _inner(segment, member), _ended(segment, end), kind, activity=_inner(segment, "activityType")
+            )
         for point in _listed(moved, "simplifiedRawPath", "points"):
             time = milliseconds(_inner(point, "timestamp") or _inner(point, "timestampMs"))
             yield from _e7_fix(point, time, "path", accuracy=_inner(point, "accuracyMeters"))
@@ -246,9 +248,9 @@ def _e7_fix(place: object, time: int | None, kind: str, **columns: object) -> It
     yield from fix(_e7(lat, 90), _e7(lon, 180), time, kind=kind, **columns)
 
 
-def _ended(found: object, end: str) -> int | None:
+def _ended(segment: object, end: str) -> int | None:
     """Return the time at which a visit or movement starts or ends."""
-    stated = _inner(found, "duration")
+    stated = _inner(segment, "duration")
     return milliseconds(_inner(stated, f"{end}Timestamp") or _inner(stated, f"{end}TimestampMs"))
 
 
@@ -284,10 +286,10 @@ def _written(place: object, time: int | None, kind: str, **columns: object) -> I
     text = _inner(place, "latLng") if isinstance(place, Mapping) else place
     if not text:
         return
-    found = _PLACE.fullmatch(str(text).strip())
-    if found is None:
+    match = _PLACE.fullmatch(str(text).strip())
+    if match is None:
         raise ValueError(f"the place {text} is no latitude and longitude")
-    yield from fix(found[1], found[2], time, kind=kind, **columns)
+    yield from fix(match[1], match[2], time, kind=kind, **columns)
 
 
 # Mobility Data Specification -----------------------------------------------------------------------------------------

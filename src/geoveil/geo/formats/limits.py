@@ -34,11 +34,11 @@ class Limit:
             raise InvalidParameter(self.variable, written, "a whole number above 0", f"Unset it for {self.default}.")
         return int(written)
 
-    def check(self, path: Path, found: float) -> None:
+    def check(self, path: Path, number: float) -> None:
         """Refuse a file that exceeds the limit."""
-        if found > self.value:
+        if number > self.value:
             remedy = f"If you trust the file, raise the limit with the environment variable {self.variable}."
-            shown = int(found) if float(found).is_integer() else round(found, 1)
+            shown = int(number) if float(number).is_integer() else round(number, 1)
             raise InvalidFile(str(path), shown, f"a file with at most {self.value} {self.what}", remedy)
 
 

@@ -132,7 +132,7 @@ class CoordinatePairs(LocationColumns):
         unit = self.units.get(column, 1.0)
         if unit is not None:
             return numbers(values, decimal, name) * unit
-        found = np.full(len(values), np.nan)
+        angles = np.full(len(values), np.nan)
         for row, text in enumerate(values.to_pylist()):
             if is_missing(text):
                 continue
@@ -140,8 +140,8 @@ class CoordinatePairs(LocationColumns):
             if degrees is None:
                 remedy = Message("Correct it, or leave the field empty and give {missing:drop}.")
                 raise InvalidFile(name(row), text, "an angle such as 52.52N, as in the first rows", remedy)
-            found[row] = degrees
-        return found
+            angles[row] = degrees
+        return angles
 
     def check(self, batch: Batch) -> None:
         if self.points == 1:
@@ -313,23 +313,23 @@ def locate(
         The coordinate system; WGS 84 by default for columns called or given as latitude and longitude, GeoJSON, and
         other geometries whose coordinates in the sample can be degrees.
     """
-    found = recognise(sample, types)
+    recognised = recognise(sample, types)
     for argument, names in (("lat", _listed(lat)), ("lon", _listed(lon)), ("geometry", _listed(geometry))):
         for name in names:
             if name not in sample:
                 allowed = f"a column of {path.name}, one of {list(sample)}"
-                raise InvalidParameter(argument, name, allowed, _suggestion(found) or "Check its name.")
+                raise InvalidParameter(argument, name, allowed, _suggestion(recognised) or "Check its name.")
     if geometry is not None:
         return _given_geometry(path, sample, geometry, lat, lon, crs)
     if lat is not None or lon is not None:
-        return _coordinates(path, sample, found.named_pairs(_listed(lat), _listed(lon)), crs)
-    if found.pairs:
-        if crs is None and not found.degrees:
-            raise _unknown_system(*found.pairs[0])
-        return _coordinates(path, sample, found.pairs, crs)
-    if found.geometry is not None:
-        return _geometry(path, sample, *found.geometry, crs)
-    raise _not_found(path, sample, found)
+        return _coordinates(path, sample, recognised.named_pairs(_listed(lat), _listed(lon)), crs)
+    if recognised.pairs:
+        if crs is None and not recognised.degrees:
+            raise _unknown_system(*recognised.pairs[0])
+        return _coordinates(path, sample, recognised.pairs, crs)
+    if recognised.geometry is not None:
+        return _geometry(path, sample, *recognised.geometry, crs)
+    raise _not_found(path, sample, recognised)
 
 
 def _coordinates(
@@ -410,17 +410,17 @@ def _can_be_degrees(places: Places) -> bool:
     return bool((np.abs(coords[~np.isnan(coords).any(axis=1)]) <= [360, 90]).all())
 
 
-def _suggestion(found: Recognised) -> Message | None:
+def _suggestion(recognised: Recognised) -> Message | None:
     """Return a sentence with the options that would name the likely columns of locations."""
-    pairs = [Message("{lat} {lon}", lat=Mention("lat", y), lon=Mention("lon", x)) for x, y in found.candidates]
-    ways = [*pairs, *(Mention("geometry", name) for name in found.geometries)]
+    pairs = [Message("{lat} {lon}", lat=Mention("lat", y), lon=Mention("lon", x)) for x, y in recognised.candidates]
+    ways = [*pairs, *(Mention("geometry", name) for name in recognised.geometries)]
     named = {f"way{i}": way for i, way in enumerate(ways)}
     return Message(f"Give {', or '.join(map('{{{}}}'.format, named))}.", **named) if ways else None
 
 
-def _not_found(path: Path, sample: Mapping[str, Sequence[object]], found: Recognised) -> InvalidFile:
+def _not_found(path: Path, sample: Mapping[str, Sequence[object]], recognised: Recognised) -> InvalidFile:
     """Return the error of a table whose locations are not recognised."""
-    several = _suggestion(found)
+    several = _suggestion(recognised)
     if several is not None:
         return InvalidFile(str(path), [*sample], "columns with one location for each row: there are several", several)
     example = (

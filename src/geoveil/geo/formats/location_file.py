@@ -299,15 +299,15 @@ class LocationFile(ABC):
         """Return the first values of columns."""
         if self.first:
             return {name: self.first[name] for name in columns}
-        found: dict[str, list[object]] = {name: [] for name in columns}
+        sample: dict[str, list[object]] = {name: [] for name in columns}
         rows = 0
         for batch in self.batches(columns):
             for name, values in batch.columns.slice(0, SAMPLE - rows).to_pydict().items():
-                found[name] += values
+                sample[name] += values
             rows += len(batch)
             if rows >= SAMPLE:
                 break
-        return found
+        return sample
 
     def row_filter(self, where: str | None) -> RowFilter | None:
         """Return the filter that selects rows by a condition on columns."""
@@ -378,5 +378,5 @@ def readable(path: Path, format_name: str, remedy: Text = "It may be damaged: cr
         allowed = f"a {format_name} file that fits into memory"
         raise InvalidFile(str(path), "no memory left", allowed, remedy) from problem
     except Exception as problem:
-        found = " ".join(str(problem).split()) or type(problem).__name__
-        raise InvalidFile(str(path), found, f"a valid {format_name} file", remedy) from problem
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise InvalidFile(str(path), reason, f"a valid {format_name} file", remedy) from problem

@@ -68,9 +68,9 @@ def form_of(file: LocationFile, target: Path, ending: str, own: str) -> Location
         return _made(GDALFile, file, target, geometry, kind=file.shape, **how)
     if ending == ".gpx":
         if file.shape != "Point" or not file.crs.is_geographic:
-            found = file.shape if file.crs.is_geographic else file.crs.name
+            held = file.shape if file.crs.is_geographic else file.crs.name
             allowed = "a format other than GPX, which holds points in longitude and latitude"
-            raise InvalidParameter("target", found, allowed, "Choose a target that ends in .geojson.")
+            raise InvalidParameter("target", held, allowed, "Choose a target that ends in .geojson.")
         return _made(ConvertedGPX, file, target, CoordinatePairs((("lon", "lat"),)))
     same = f"{own}, as the source does, or " if file.writable and own not in ("", *CONVERTED) else ""
     allowed = f"a file that ends in {same}{_USUAL}"

@@ -44,10 +44,10 @@ def open_nmea(path: Path) -> Records:
 
 
 def _rmc(line: str) -> Iterator[Fix]:
-    found = _SENTENCE.search(line)
-    if found is None or (found[2] and reduce(xor, found[1].encode(errors="replace")) != int(found[2], 16)):
+    sentence = _SENTENCE.search(line)
+    if sentence is None or (sentence[2] and reduce(xor, sentence[1].encode(errors="replace")) != int(sentence[2], 16)):
         return
-    fields: list[str] = found[1].split(",")
+    fields: list[str] = sentence[1].split(",")
     _, clock, status, lat, north, lon, east, *more = [*fields, *[""] * 10]
     if status != "A" or not lat or not lon:
         return
@@ -83,13 +83,13 @@ def _flight(path: Path) -> Iterator[Fix]:
     for line in _lines(path):
         if stated := _DATE.match(line):
             day, last = datetime.strptime(stated[1], "%d%m%y").replace(tzinfo=UTC), None
-        elif found := _FIX.match(line):
+        elif record := _FIX.match(line):
             if day is None:
                 raise ValueError("a fix before the line HFDTE with the date")
-            clock = datetime.strptime(found[1], "%H%M%S").replace(tzinfo=UTC)
+            clock = datetime.strptime(record[1], "%H%M%S").replace(tzinfo=UTC)
             if last is not None and clock < last - _DAY / 2:
                 day += _DAY
             last = clock
             when = day + (clock - clock.replace(hour=0, minute=0, second=0))
-            lat, lon = _angle(f"{found[2]}.{found[3]}", found[4]), _angle(f"{found[5]}.{found[6]}", found[7])
-            yield from fix(lat, lon, milliseconds(when), altitude=float(found[9]), pressure_altitude=float(found[8]))
+            lat, lon = _angle(f"{record[2]}.{record[3]}", record[4]), _angle(f"{record[5]}.{record[6]}", record[7])
+            yield from fix(lat, lon, milliseconds(when), altitude=float(record[9]), pressure_altitude=float(record[8]))

@@ -50,7 +50,7 @@ def outline(head: bytes) -> set[str]:
     >>> sorted(outline(b'{"data": [{"lat": 1.5, "lon": 2'))
     ['data', 'data[].lat', 'data[].lon']
     """
-    found: set[str] = set()
+    names: set[str] = set()
     within: list[str] = []
     name, text = "", ""
     for token in _TOKEN.findall(head):
@@ -58,7 +58,7 @@ def outline(head: bytes) -> set[str]:
         if mark == ":":
             name = ".".join([*filter(None, within[-1:]), text])
             if len(within) <= _LEVELS:
-                found.add(name)
+                names.add(name)
         elif mark in "{[":
             # An object in a list is named like the list.
             around = name or (within[-1] if within else "")
@@ -69,7 +69,7 @@ def outline(head: bytes) -> set[str]:
             name = ""
         else:
             text = mark[1:-1]
-    return found
+    return names
 
 
 def open_records(path: Path, **where: Unpack[Where]) -> Records:
@@ -102,8 +102,8 @@ def _objects(path: Path) -> list[dict[str, Any]]:
 
     They may also be the members of one object.
     """
-    found = documents(path)
-    [rows] = found if len(found) == 1 else [found]
+    read = documents(path)
+    [rows] = read if len(read) == 1 else [read]
     if isinstance(rows, dict):
         lists = [value for value in rows.values() if isinstance(value, list) and value]
         located = [value for value in lists if _are_located(value)]
@@ -112,7 +112,7 @@ def _objects(path: Path) -> list[dict[str, Any]]:
             # Each object is under a key of its own, such as its number.
             return keyed
         rows = located[0] if len(located) == 1 else [rows]
-        if rows == found and isinstance(rows[0].get("features"), list):
+        if rows == read and isinstance(rows[0].get("features"), list):
             rows = [_row(feature) for feature in rows[0]["features"]]
     if rows and all(map(_is_place, rows)):
         return [{"location": row} for row in rows]
@@ -148,8 +148,8 @@ def _is_place(value: object) -> bool:
 def _are_located(rows: list[Any]) -> bool:
     """Return whether the members of objects may be coordinates or geometries."""
     objects = [row for row in rows[:SAMPLE] if isinstance(row, dict)]
-    found = recognise(_table(objects).to_pydict()) if objects else Recognised()
-    return bool(found.candidates or found.geometries)
+    recognised = recognise(_table(objects).to_pydict()) if objects else Recognised()
+    return bool(recognised.candidates or recognised.geometries)
 
 
 def _table(rows: list[dict[str, Any]]) -> pa.Table:

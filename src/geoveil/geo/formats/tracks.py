@@ -130,14 +130,14 @@ class PLT(_Tracks):
             return numbers(texts[field], ".", lambda row: f"{file.name}, row {row + 1}")
 
         _check_header(file)
-        found = {name: texts[name] for name in _LOCATED.names}
-        found |= {"trajectory": pa.repeat(file.stem, len(texts))}
-        found |= {"user": pa.repeat(str(_user(self.path, file)), len(texts))}
+        table = {name: texts[name] for name in _LOCATED.names}
+        table |= {"trajectory": pa.repeat(file.stem, len(texts))}
+        table |= {"user": pa.repeat(str(_user(self.path, file)), len(texts))}
         if "time" in columns:
-            found["time"] = _times(values("days"))
+            table["time"] = _times(values("days"))
         if "altitude" in columns:
-            found["altitude"] = pa.array(values("altitude"), from_pandas=True)
-        return pa.table(found)
+            table["altitude"] = pa.array(values("altitude"), from_pandas=True)
+        return pa.table(table)
 
 
 def _times(days: Floats) -> pa.Array:

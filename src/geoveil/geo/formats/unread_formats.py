@@ -107,11 +107,12 @@ def unread_format(path: Path) -> Unread | None:
                 names = frozenset(archive.namelist())
         except (zipfile.BadZipFile, OSError, ValueError):
             return by_ending
-        found = next((kind for part, kind in _PARTS.items() if part in names), None)
-        return found and (by_ending or found)
+        named = next((kind for part, kind in _PARTS.items() if part in names), None)
+        return named and (by_ending or named)
     # Several endings share their first bytes, such as those of SQLite.
-    found = next((kind for begun, kind in _HEADS if begun.match(head)), None)
-    return (by_ending or found) if found or b"\0" in head or path.suffix.lower() in (".rds", ".rda", ".gml") else None
+    named = next((kind for begun, kind in _HEADS if begun.match(head)), None)
+    binary = b"\0" in head or path.suffix.lower() in (".rds", ".rda", ".gml")
+    return (by_ending or named) if named or binary else None
 
 
 def named_error(path: Path, kind: Unread) -> InvalidFile:

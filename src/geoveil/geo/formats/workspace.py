@@ -78,8 +78,8 @@ def _lock_of(folder: Path) -> BaseFileLock:
 def sweep(parent: Path) -> None:
     """Remove the folders in a folder that killed runs of this user have left."""
     with suppress(OSError):
-        found = {match[1]: name for name in os.listdir(parent) if (match := _NAME.fullmatch(name))}
-        for folder, name in found.items():
+        leftovers = {match[1]: name for name in os.listdir(parent) if (match := _NAME.fullmatch(name))}
+        for folder, name in leftovers.items():
             with suppress(OSError, NotImplementedError):
                 if _is_own(parent / name):
                     lock = _lock_of(parent / folder)
@@ -89,9 +89,9 @@ def sweep(parent: Path) -> None:
 
 def _is_own(path: Path) -> bool:
     """Return whether a path is a folder or file of this user, and no link to one."""
-    found = path.lstat()
-    owned = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    return owned and (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode))
+    state = path.lstat()
+    owned = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
+    return owned and (stat.S_ISDIR(state.st_mode) or stat.S_ISREG(state.st_mode))
 
 
 def _remove(folder: Path, lock: BaseFileLock) -> None:

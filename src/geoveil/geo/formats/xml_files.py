@@ -99,16 +99,16 @@ def open_gpx(path: Path) -> GPX:
 
     check_prolog(path, "gpx", "GPX")
     stream = GPXStream(path, {})
-    found: set[str] = set()
+    tags: set[str] = set()
     for _, runs in stream:
         for points, where in runs:
-            found.update(where)
-            found.update(tag.removeprefix(stream.prefix) for tag in {part.tag for point in points for part in point})
-    if not found:
+            tags.update(where)
+            tags.update(tag.removeprefix(stream.prefix) for tag in {part.tag for point in points for part in point})
+    if not tags:
         allowed = "at least one waypoint, route point or track point"
         raise InvalidFile(str(path), 0, allowed, "Give a file with points.")
     space = stream.prefix[1:-1]
-    names = [name for name in (*_PLACES, *_FIELDS) if name in found]
+    names = [name for name in (*_PLACES, *_FIELDS) if name in tags]
     return GPX.opened(
         path,
         CoordinatePairs((("lon", "lat"),)),
@@ -227,14 +227,14 @@ def _values(points: list[Element], where: dict[str, str | int], name: str, space
 
 def _texts(point: Element, tag: str, space: str) -> str | None:
     """Return the elements of a point that contain further elements, as XML."""
-    found = point.findall(tag)
-    for element in found:
+    elements = point.findall(tag)
+    for element in elements:
         level = [element]
         for _ in range(DEPTH):
             level = [part for parent in level for part in parent]
         if level:
             raise ValueError(f"elements nested more than {DEPTH} deep in {tag.removeprefix(space)} of a point")
-    return "".join(ElementTree.tostring(_unnamed(e, space), encoding="unicode").strip() for e in found) or None
+    return "".join(ElementTree.tostring(_unnamed(e, space), encoding="unicode").strip() for e in elements) or None
 
 
 def _unnamed(element: Element, space: str) -> Element:
@@ -407,21 +407,21 @@ def open_kml(path: Path) -> KML:
     import pyproj
 
     check_prolog(path, "kml", "KML")
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     kinds = set()
     for place, row in kml_rows(path):
-        found.update(dict.fromkeys(row))
+        names.update(dict.fromkeys(row))
         kinds.add("Unknown" if place is None else place.geom_type)
-        COLUMNS.check(path, len(found))
+        COLUMNS.check(path, len(names))
     if not kinds:
         raise InvalidFile(str(path), 0, "at least one placemark", "Give a file with placemarks or tracks.")
     return KML.opened(
         path,
         GeometryColumn(_GEOMETRY, "wkb"),
         pyproj.CRS(GEOGRAPHIC),
-        dict.fromkeys(found, pa.string()),
+        dict.fromkeys(names, pa.string()),
         reading={},
-        times=frozenset(_TIMES.values()) & frozenset(found),
+        times=frozenset(_TIMES.values()) & frozenset(names),
         kind=kinds.pop() if len(kinds) == 1 else "Unknown",
     )
 
@@ -487,8 +487,8 @@ def _geometry(element: Element) -> Geometry | None:
 
     parts = [part for part in element.iter() if local_name(part) in ("Point", "LineString", "Polygon")]
     texts = [next((each.text for each in part.iter() if local_name(each) == "coordinates"), "") for part in parts]
-    found = [_shape(local_name(part), _pairs(text)) for part, text in zip(parts, texts, strict=True)]
-    shapes = [shape for shape in found if shape is not None]
+    parsed = [_shape(local_name(part), _pairs(text)) for part, text in zip(parts, texts, strict=True)]
+    shapes = [shape for shape in parsed if shape is not None]
     if len(shapes) == 1:
         return shapes[0]
     kinds = {shape.geom_type for shape in shapes}
@@ -527,9 +527,9 @@ class KML(LocationFile):
 
         rows = kml_rows(self.path)
         while held := [*islice(rows, _ROWS)]:
-            found = {name: pa.array([row.get(name) for _, row in held], pa.string()) for name in columns}
+            table = {name: pa.array([row.get(name) for _, row in held], pa.string()) for name in columns}
             places = np.empty(len(held), dtype=object)
             places[:] = [place for place, _ in held]
-            found[_GEOMETRY] = pa.array(shapely.to_wkb(places), pa.binary())
+            table[_GEOMETRY] = pa.array(shapely.to_wkb(places), pa.binary())
             # How much of the file was read is not known.
-            yield FilePart(pa.table(found), 0.5 if len(held) == _ROWS else 1.0)
+            yield FilePart(pa.table(table), 0.5 if len(held) == _ROWS else 1.0)

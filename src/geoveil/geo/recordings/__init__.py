@@ -32,8 +32,8 @@ def recordings_in(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = (each for each in path.rglob("*") if each.is_file() and ending(each) in READ)
-    shown = (each for each in found if not any(part.startswith(".") for part in each.relative_to(path).parts))
+    files = (each for each in path.rglob("*") if each.is_file() and ending(each) in READ)
+    shown = (each for each in files if not any(part.startswith(".") for part in each.relative_to(path).parts))
     return sorted(each for each in shown if not each.name.endswith(".certificate.json"))
 
 

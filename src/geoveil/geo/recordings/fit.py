@@ -111,7 +111,7 @@ class FITTracks(TrackFormat):
         """Return a record of each ping, with the named fields where they have a value that FIT can hold."""
         places = np.rint(piece.places / SEMICIRCLE).astype(np.int64).tolist()
         values = {name: piece.attributes.get(name) or [None] * len(piece) for name in self.keep}
-        found = bytearray()
+        written = bytearray()
         for row, ((lon, lat), time) in enumerate(zip(places, times, strict=True)):
             # 180° E is the same meridian as 180° W, and FIT has only the second.
             fields = {"timestamp": time, "position_lat": lat, "position_long": -(2**31) if lon == 2**31 else lon}
@@ -119,14 +119,14 @@ class FITTracks(TrackFormat):
                 if each[row] is not None:
                     scale, offset = _SCALED[name]
                     fields[name] = (each[row] + offset) * scale
-            found += _message("record", **fields)
-        return bytes(found)
+            written += _message("record", **fields)
+        return bytes(written)
 
 
 def _seconds(times: np.ndarray[tuple[int], np.dtype[np.datetime64]]) -> list[int]:
     """Return times in whole seconds of FIT."""
-    found: list[int] = ((times.astype("datetime64[s]") - _EPOCH) / np.timedelta64(1, "s")).astype(np.int64).tolist()
-    return found
+    seconds: list[int] = ((times.astype("datetime64[s]") - _EPOCH) / np.timedelta64(1, "s")).astype(np.int64).tolist()
+    return seconds
 
 
 def _message(name: str, **values: float) -> bytes:
@@ -144,20 +144,20 @@ def _message(name: str, **values: float) -> bytes:
 
 def _table() -> Mapping[int, int]:
     """Return the checksum of each byte by itself: CRC-16 with the reversed polynomial A001."""
-    found = {}
+    fields = {}
     for byte in range(256):
         value = byte
         for _ in range(8):
             value = (value >> 1) ^ (0xA001 if value & 1 else 0)
-        found[byte] = value
-    return found
+        fields[byte] = value
+    return fields
 
 
 _CHECKSUMS = _table()
 
 
 def _checksum(data: bytes) -> int:
-    found = 0
+    checksum = 0
     for byte in data:
-        found = (found >> 8) ^ _CHECKSUMS[(found ^ byte) & 0xFF]
-    return found
+        checksum = (checksum >> 8) ^ _CHECKSUMS[(checksum ^ byte) & 0xFF]
+    return checksum

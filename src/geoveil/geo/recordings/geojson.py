@@ -112,8 +112,8 @@ class GeoJSONTracks(TrackFormat):
         points = [number for number, track in enumerate(tracks) if not track.line]
         if not points:
             return self, [*tracks]
-        time, found = with_times([tracks[number] for number in points], self.candidates, self.time, self.keep)
-        settled = {**dict(enumerate(tracks)), **dict(zip(points, found, strict=True))}
+        time, timed = with_times([tracks[number] for number in points], self.candidates, self.time, self.keep)
+        settled = {**dict(enumerate(tracks)), **dict(zip(points, timed, strict=True))}
         return replace(self, time=time, candidates=()), [*settled.values()]
 
     def write(self, path: Path, pieces: Sequence[Track]) -> None:

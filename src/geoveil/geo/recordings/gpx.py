@@ -83,8 +83,8 @@ class GPXTracks(TrackFormat):
 def _value(point: Element, name: str) -> float | None:
     """Return an attribute of a point: of the point itself, or of its extensions."""
     names = {name, *ATTRIBUTES[name]}
-    found = (part.text for part in point.iter() if local_name(part).lower() in names)
-    return next((number for text in found if (number := as_number(text)) is not None), None)
+    texts = (part.text for part in point.iter() if local_name(part).lower() in names)
+    return next((number for text in texts if (number := as_number(text)) is not None), None)
 
 
 def _elements(piece: Track, tag: str, name: str) -> list[str]:

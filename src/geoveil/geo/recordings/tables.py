@@ -84,16 +84,16 @@ class TableTracks(TrackFormat):
         return [track_of(path, degrees, when, attributes=attributes, native=places)]
 
     def settled(self, tracks: Sequence[Track]) -> tuple[TableTracks, list[Track]]:
-        time, found = with_times(tracks, self.candidates, self.time, self.keep)
+        time, timed = with_times(tracks, self.candidates, self.time, self.keep)
         released = tuple(dict.fromkeys([*([time] if time else []), *self.keep]))
         if not self.file.typed:
             for name in released:
-                values = iter(_own_type([value for track in found for value in track.attributes[name]]))
-                found = [
+                values = iter(_own_type([value for track in timed for value in track.attributes[name]]))
+                timed = [
                     replace(track, attributes={**track.attributes, name: [*islice(values, len(track))]})
-                    for track in found
+                    for track in timed
                 ]
-        return replace(self, keep=released, time=time, candidates=()), found
+        return replace(self, keep=released, time=time, candidates=()), timed
 
     def in_own_system(self, degrees: Floats) -> Floats | None:
         return own_coordinates(self.file, degrees)
@@ -156,7 +156,7 @@ def _number(value: object) -> float:
 
 def _moment(value: object) -> datetime:
     """Return a time; a text only if it is how a time of a spreadsheet is written."""
-    found = datetime.fromisoformat(str(value))
-    if str(value) not in (str(found), str(found.date())):
+    moment = datetime.fromisoformat(str(value))
+    if str(value) not in (str(moment), str(moment.date())):
         raise ValueError
-    return found
+    return moment

@@ -82,8 +82,8 @@ def recorded(path: Path, records: Records, keep: Sequence[str]) -> list[Track]:
     when = np.full(len(table), np.datetime64("NaT"), dtype="datetime64[us]")
     if "time" in names:
         when = table["time"].to_numpy().astype("datetime64[us]")
-    found = {name: table[name].to_pylist() if name in names else [None] * len(table) for name in keep}
-    return [track_of(path, places, when, attributes=found)]
+    attributes = {name: table[name].to_pylist() if name in names else [None] * len(table) for name in keep}
+    return [track_of(path, places, when, attributes=attributes)]
 
 
 def timed(path: Path, pieces: Sequence[Track]) -> list[Times]:

@@ -127,14 +127,14 @@ def track_of(
     path: Path, places: Sequence[Sequence[object]] | Floats, times: Sequence[str | None] | Times, **more: Any
 ) -> Track:
     """Return a track, given its longitudes and latitudes as numbers or texts, and its times as texts of ISO 8601."""
-    found = np.array(places, dtype=np.float64).reshape(-1, 2)
-    wrong = ~(np.abs(found) <= (180, 90)).all(axis=1)
+    degrees = np.array(places, dtype=np.float64).reshape(-1, 2)
+    wrong = ~(np.abs(degrees) <= (180, 90)).all(axis=1)
     if wrong.any():
-        lon, lat = found[np.flatnonzero(wrong)[0]].tolist()
+        lon, lat = degrees[np.flatnonzero(wrong)[0]].tolist()
         remedy = "Remove the point."
         raise InvalidFile(str(path), (lat, lon), "a file with latitudes and longitudes in degrees", remedy)
     when = times if isinstance(times, np.ndarray) else listed_times(times)
-    return Track(found, when, **more)
+    return Track(degrees, when, **more)
 
 
 def listed_times(texts: Sequence[str | None]) -> Times:
@@ -148,15 +148,15 @@ def listed_times(texts: Sequence[str | None]) -> Times:
     from contextlib import suppress
     from datetime import UTC, datetime
 
-    found = []
+    moments = []
     for text in texts:
         when = None
         with suppress(ValueError):
             when = datetime.fromisoformat((text or "").strip())
         if when is not None and when.tzinfo is not None:
             when = when.astimezone(UTC).replace(tzinfo=None)
-        found.append(when)
-    return np.array(found, dtype="datetime64[us]")
+        moments.append(when)
+    return np.array(moments, dtype="datetime64[us]")
 
 
 def iso_times(times: Times) -> list[str | None]:
@@ -193,8 +193,8 @@ def with_times(
         for name in dict.fromkeys([*candidates, *([] if time is None else [time])])
     }
     if time is None:
-        found = recognise({name: values[name][:SAMPLE] for name in candidates}).times
-        time = found[0] if len(found) == 1 else None
+        columns = recognise({name: values[name][:SAMPLE] for name in candidates}).times
+        time = columns[0] if len(columns) == 1 else None
     ends = np.cumsum([len(track) for track in tracks])
     if time is None:
         when = np.full(int(ends[-1]), np.datetime64("NaT"), dtype="datetime64[us]")
@@ -222,22 +222,22 @@ def _moments(values: Sequence[object], name: str) -> Times:
     """Return a column of times as times in UTC, NaT where there is none."""
     import pandas as pd
 
-    found = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[us]")
+    moments = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[us]")
     column = pd.Series([None if value == "" else value for value in values], dtype=object)
     there = column.notna().to_numpy()
     if there.any():
         known = column[there].reset_index(drop=True).infer_objects()
-        found[there] = read_times(known, name).microseconds.astype("datetime64[us]")
-    return found
+        moments[there] = read_times(known, name).microseconds.astype("datetime64[us]")
+    return moments
 
 
 def as_number(value: object) -> float | None:
     """Return a finite number, or None for whatever else a device wrote."""
     try:
-        found = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def number_text(value: float) -> str:
@@ -259,14 +259,14 @@ def point_attributes(keep: Iterable[str]) -> tuple[str, ...]:
     >>> point_attributes(["hr", "ele"])
     ('altitude', 'heart_rate')
     """
-    found = set()
+    held = set()
     for name in keep:
         check_measured(name)
         if name.lower() not in _OWN_NAME:
             allowed = f"{', '.join(ATTRIBUTES)}, which recordings have for each point"
             raise InvalidParameter("keep", name, allowed, "Leave it out: nothing else is taken from a recording.")
-        found.add(_OWN_NAME[name.lower()])
-    return tuple(name for name in ATTRIBUTES if name in found)
+        held.add(_OWN_NAME[name.lower()])
+    return tuple(name for name in ATTRIBUTES if name in held)
 
 
 def check_measured(name: str) -> None:
@@ -274,12 +274,11 @@ def check_measured(name: str) -> None:
     if is_coordinate(name):
         remedy = "Leave it out: the coordinates of the points are released, and no others."
         raise InvalidParameter("keep", name, "something other than coordinates", remedy)
-    found = derived_words(name)
-    if found:
+    if derived := derived_words(name):
         allowed = "something that was measured at each point by itself"
         remedy = (
-            f"A value such as {min(found)} is worked out from removed points too, and would tell about them. Leave it "
-            "out, and work it out anew from the released points."
+            f"A value such as {min(derived)} is worked out from removed points too, and would tell about them. Leave "
+            "it out, and work it out anew from the released points."
         )
         raise InvalidParameter("keep", name, allowed, remedy)
 

@@ -42,16 +42,16 @@ def require_matplotlib() -> None:
         raise InvalidParameter("figures", "wanted", "drawn by matplotlib, which is not installed", remedy) from None
 
 
-def draw(figure: Figure, found: Summaries, folder: Path) -> None:
+def draw(figure: Figure, summaries: Summaries, folder: Path) -> None:
     """Plot one figure as PNG and as SVG."""
     columns = min(len(figure.panels), 2)
     rows = math.ceil(len(figure.panels) / columns)
     canvas, axes = _canvas(rows, columns, figure.title)
     for panel, ax in zip(figure.panels, axes, strict=False):
         if panel.axis:
-            _panel(ax, panel, found)
+            _panel(ax, panel, summaries)
         else:
-            _bounds(ax, panel, found)
+            _bounds(ax, panel, summaries)
     _save(canvas, folder / figure.name)
 
 
@@ -66,10 +66,10 @@ def draw_times(times: dict[str, dict[int, float]], folder: Path) -> None:
     _save(canvas, folder / "time")
 
 
-def _panel(ax: Axes, panel: Panel, found: Summaries) -> None:
+def _panel(ax: Axes, panel: Panel, summaries: Summaries) -> None:
     x = [cell.settings()[panel.axis] for cell in panel.cells]
-    for line in shown(panel, found):
-        there = [found[cell.name, line, panel.measure] for cell in panel.cells]
+    for line in shown(panel, summaries):
+        there = [summaries[cell.name, line, panel.measure] for cell in panel.cells]
         notion, _, method = line.partition(" ")
         means, style = [each.mean for each in there], _STYLES.get(method, "-")
         (drawn,) = ax.plot(x, means, marker=".", label=line, color=_COLOURS.get(notion), linestyle=style)
@@ -82,12 +82,12 @@ def _panel(ax: Axes, panel: Panel, found: Summaries) -> None:
     ax.legend(fontsize=6)
 
 
-def _bounds(ax: Axes, panel: Panel, found: Summaries) -> None:
+def _bounds(ax: Axes, panel: Panel, summaries: Summaries) -> None:
     """Plot each bound as a multiple of the measured quantile."""
-    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
+    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, summaries)]
     for measure, marker in (("our bound", "o"), ("theorem", "s")):
-        at = [i for i, (cell, line) in enumerate(rows) if (cell.name, line, measure) in found]
-        ax.plot([looseness(*rows[i], measure, found) for i in at], at, marker, label=measure)
+        at = [i for i, (cell, line) in enumerate(rows) if (cell.name, line, measure) in summaries]
+        ax.plot([looseness(*rows[i], measure, summaries) for i in at], at, marker, label=measure)
     ax.axvline(1, color="black", linewidth=0.8)
     ax.set_yticks(range(len(rows)), [line for _, line in rows], fontsize=7)
     ax.set(xscale="log", xlabel="bound / measured 95% quantile")

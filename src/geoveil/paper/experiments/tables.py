@@ -101,19 +101,19 @@ def summaries(plan: RunPlan) -> Summaries:
     return summarised
 
 
-def write(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> None:
+def write(plan: RunPlan, figures: Iterable[Figure], summaries: Summaries) -> None:
     """Write the results and their summary as Parquet and CSV, and the summary as Markdown."""
     import pyarrow as pa
 
     _both(plan.out / "results", collect(plan))
     rows = []
     cells = {cell.name: cell for cell in plan.cells}
-    for (name, line, measure), summary in found.items():
+    for (name, line, measure), summary in summaries.items():
         cell = cells[name]
         settings = {column: cell.settings().get(column) for column in COLUMNS}
         rows.append({"experiment": cell.experiment, **settings, "line": line, "measure": measure, **vars(summary)})
     _both(plan.out / "summary", pa.Table.from_pylist(rows))
-    text = markdown(plan, figures, found)
+    text = markdown(plan, figures, summaries)
     write_atomically(
         plan.out / "summary.md", lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n")
     )
@@ -127,7 +127,7 @@ def _both(path: Path, table: pa.Table) -> None:
     write_atomically(path.with_suffix(".csv"), lambda temporary: pc.write_csv(table, temporary))
 
 
-def markdown(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> str:
+def markdown(plan: RunPlan, figures: Iterable[Figure], summaries: Summaries) -> str:
     """Return a table of means and quartiles for every panel, as Markdown."""
     settings = plan.settings
     procedure = "the authors' programs" if settings.faithful else "the paper's text"
@@ -137,16 +137,16 @@ def markdown(plan: RunPlan, figures: Iterable[Figure], found: Summaries) -> str:
     for figure in figures:
         text += [f"## {figure.name}: {figure.title}", ""]
         for panel in figure.panels:
-            text += _bounds(panel, found) if panel.axis == "" else _table(panel, found)
+            text += _bounds(panel, summaries) if panel.axis == "" else _table(panel, summaries)
     return "\n".join(text)
 
 
-def _table(panel: Panel, found: Summaries) -> list[str]:
-    lines = shown(panel, found)
+def _table(panel: Panel, summaries: Summaries) -> list[str]:
+    lines = shown(panel, summaries)
     heading = f"{panel.name}, {panel.title}: {panel.measure}"
     text = [f"| {heading}, by {panel.axis} | " + " | ".join(lines) + " |", "|---" * (len(lines) + 1) + "|"]
     for cell in panel.cells:
-        values = [_cell(found[cell.name, line, panel.measure]) for line in lines]
+        values = [_cell(summaries[cell.name, line, panel.measure]) for line in lines]
         text.append(f"| {cell.settings()[panel.axis]:g} | " + " | ".join(values) + " |")
     return [*text, ""]
 
@@ -158,32 +158,36 @@ def _cell(summary: Summary) -> str:
     return f"{summary.mean:.4g}{error} [{summary.low:.3g}, {summary.high:.3g}]"
 
 
-def _bounds(panel: Panel, found: Summaries) -> list[str]:
+def _bounds(panel: Panel, summaries: Summaries) -> list[str]:
     columns = ("question", "ρ", "measured 95% quantile, m", "our bound, m", "/ measured", "theorem, m", "/ measured")
     text = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, found)]
+    rows = [(cell, line) for cell in panel.cells for line in bounded(cell, summaries)]
     for cell, line in rows:
-        measured = found[cell.name, line, "error"].quantile
+        measured = summaries[cell.name, line, "error"].quantile
         row = [line, f"{cell.settings()['rho']:g}", f"{measured:.4g}"]
         for measure in ("our bound", "theorem"):
-            bound = found.get((cell.name, line, measure))
-            row += ["", ""] if bound is None else [f"{bound.mean:.4g}", f"{looseness(cell, line, measure, found):.2f}"]
+            bound = summaries.get((cell.name, line, measure))
+            row += (
+                ["", ""]
+                if bound is None
+                else [f"{bound.mean:.4g}", f"{looseness(cell, line, measure, summaries):.2f}"]
+            )
         text.append("| " + " | ".join(row) + " |")
     return [*text, ""]
 
 
-def looseness(cell: Cell, line: str, bound: str, found: Summaries) -> float:
+def looseness(cell: Cell, line: str, bound: str, summaries: Summaries) -> float:
     """Return the ratio of a bound to the measured quantile that it bounds."""
-    quantile = found[cell.name, line, f"error / {bound}"].quantile
+    quantile = summaries[cell.name, line, f"error / {bound}"].quantile
     return 1 / quantile if quantile > 0 else math.inf
 
 
-def shown(panel: Panel, found: Summaries) -> list[str]:
+def shown(panel: Panel, summaries: Summaries) -> list[str]:
     """Return the lines of a panel, in order."""
     first = panel.cells[0].name
-    return [line for name, line, measure in found if name == first and measure == panel.measure]
+    return [line for name, line, measure in summaries if name == first and measure == panel.measure]
 
 
-def bounded(cell: Cell, found: Summaries) -> list[str]:
+def bounded(cell: Cell, summaries: Summaries) -> list[str]:
     """Return the lines of a cell that measures errors and their bounds."""
-    return [line for name, line, measure in found if name == cell.name and measure == "error"]
+    return [line for name, line, measure in summaries if name == cell.name and measure == "error"]
