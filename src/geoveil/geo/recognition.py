@@ -447,7 +447,7 @@ def _persons(values: Mapping[Any, Sequence[Hashable]]) -> tuple[Any, ...]:
             is_number(value) and not float(str(value).replace(",", ".")).is_integer() for value in column
         ):
             continue
-        if found and all(isinstance(value, bool) or str(value).casefold() in ("true", "false") for value in found):
+        if column and all(isinstance(value, bool) or str(value).casefold() in ("true", "false") for value in column):
             continue
         # A column in which every row has another value numbers the rows.
         repeated = len(column) < 10 or len({str(value) for value in column}) < len(column)
