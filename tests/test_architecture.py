@@ -1,4 +1,4 @@
-"""The architecture page is true: who imports whom, how large modules are, where randomness comes from."""
+"""The architecture page is true: who imports whom, how modules are named and tested, where randomness comes from."""
 
 from __future__ import annotations
 
@@ -107,3 +107,36 @@ def test_no_two_public_classes_have_one_name() -> None:
     classes = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     public = sorted(name for name in classes if not name.startswith("_"))
     assert sorted(set(public)) == public
+
+
+def misled(table: str) -> set[str]:
+    """Return the modules without one way to their tests, rows about no module, and test files that are gone.
+
+    A module has a test file of its name, or stands in one row of the table.
+    """
+    rows = [re.findall(r"`([^`]+)`", row) for row in table.splitlines() if row.startswith("| `")]
+    listed = [(names[0], name) for names in rows for name in names[1:] if not name.endswith(".py")]
+    files = {name for names in rows for name in names if name.endswith(".py")}
+    named: set[tuple[str, str]] = set()
+    for path in (path.relative_to(PACKAGE) for path in MODULES if path.suffix == ".py" and path.name != "__init__.py"):
+        if not (ROOT / "tests" / path.parent / f"test_{path.stem}.py").exists():
+            named.add((path.parent.as_posix().replace(".", "geoveil"), path.stem))
+    wrong = {f"{part}/{name}" for part, name in named ^ {*listed}}
+    twice = {f"{part}/{name}" for part, name in listed if listed.count((part, name)) > 1}
+    return wrong | twice | {name for name in files if not (ROOT / "tests" / name).exists()}
+
+
+def test_modules_have_tests() -> None:
+    """Every module has a test file of its name, or one row of tests/README.md, whose files exist."""
+    assert not misled((ROOT / "tests" / "README.md").read_text(encoding="utf-8"))
+
+
+def test_missing_rows_are_noticed() -> None:
+    """A row that is missing, doubled, needless or about a file that is gone is noticed."""
+    table = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    row = next(line for line in table.splitlines() if line.startswith("| `facts`"))
+    assert misled(table.replace(row, "")) == {"facts/facts"}
+    assert misled(f"{table}{row}\n") == {"facts/facts"}
+    assert misled(f"{table}| `geo` | `areas`, `nothing` | `geo/test_nothing.py` |\n") == {
+        *("geo/areas", "geo/nothing", "geo/test_nothing.py")
+    }

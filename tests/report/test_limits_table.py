@@ -9,7 +9,7 @@ import pytest
 
 from geoveil.report.limits_table import CROWD_TABLE, HEADINGS, TABLE, Topic
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
