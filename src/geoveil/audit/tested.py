@@ -1,0 +1,221 @@
+"""Ways to bound a budget from ratios: betting on payoffs, counting right guesses, and the two rates of Gaussian noise.
+
+Each is chosen and tuned on the canaries of the search, and then bounds the budget once, on others.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from geoveil.audit.bounds import (
+    BOLDEST,
+    epsilon_of_guesses,
+    gaussian_rho_of_hits,
+    largest_refuted,
+    most_wealth,
+    rate_limits,
+)
+from geoveil.audit.canaries import Canaries, Ints
+from geoveil.audit.payoffs import Divergence, Event, GaussianGuess, Payoff, RenyiDivergence
+from geoveil.noise.reals import Floats
+from geoveil.privacy import CGP, GP
+
+__all__ = ["Scored", "Way", "ways"]
+
+#: Clippings of the ratio from above that the search tries, and the one from below.
+_HIGHS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0)
+_LOW = 8.0
+
+#: Rényi orders that the search tries beside 1.
+_ORDERS = (1.5, 2.0, 4.0)
+
+#: Stakes that the search tries, as shares of the boldest one.
+_STAKES = np.geomspace(1e-3, 1.0, 40)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Canaries, and for each how much more its release speaks for the true place: in logarithms.
+
+    Parameters
+    ----------
+    canaries : Canaries
+        Whose they are.
+    ratios : array
+        The ratio of each.
+    by_run : bool
+        Whether a run is one trial, and not a canary.
+    """
+
+    canaries: Canaries
+    ratios: Floats
+    by_run: bool = False
+
+    @property
+    def trials(self) -> int:
+        """The number of independent trials."""
+        return len(np.unique(self.canaries.run)) if self.by_run else len(self.ratios)
+
+    def take(self, persons: Ints) -> Scored:
+        """Return some of the canaries."""
+        return Scored(self.canaries.take(persons), self.ratios[persons], self.by_run)
+
+    def payoffs(self, payoff: Payoff, budget: float) -> Floats:
+        """Return the payoff of each trial: of a canary, or the mean over a run."""
+        each = payoff.of(self.ratios, self.canaries.distance, budget)
+        if not self.by_run:
+            return each
+        _, run = np.unique(self.canaries.run, return_inverse=True)
+        means: Floats = np.bincount(run, each) / np.bincount(run)
+        return means
+
+
+class Way(ABC):
+    """A way to bound a budget from below."""
+
+    @abstractmethod
+    def tuned(self, search: Scored, level: float, trials: float) -> tuple[Self, float]:
+        """Return this way tuned on a search, and the bound to be expected of so many trials."""
+
+    @abstractmethod
+    def bound(self, scored: Scored, level: float) -> float:
+        """Return a lower bound on the budget that is too large with probability at most `level`."""
+
+    @abstractmethod
+    def estimate(self, scored: Scored) -> float:
+        """Return the same without confidence."""
+
+
+@dataclass(frozen=True)
+class Betting(Way):
+    """Bet a fixed stake on payoffs that no budget below the true one can explain."""
+
+    payoff: Payoff
+    power: int
+    stake: float = 0.0
+
+    def tuned(self, search: Scored, level: float, trials: float) -> tuple[Betting, float]:
+        best = self.stake
+        log_bar = -math.log(level)
+
+        def grows(budget: float) -> bool:
+            nonlocal best
+            payoffs = search.payoffs(self.payoff, budget)
+            stakes = BOLDEST * _STAKES / -self.payoff.least(search.canaries.distance, budget)
+            growth = np.log1p(stakes[:, None] * payoffs).mean(axis=1)
+            if enough := trials * growth.max() >= log_bar:
+                best = float(stakes[np.argmax(growth)])
+            return bool(enough)
+
+        expected = largest_refuted(grows, 0.0, self._most(search))
+        return Betting(self.payoff, self.power, best), expected
+
+    def bound(self, scored: Scored, level: float) -> float:
+        bar = -math.log(level)
+
+        def refuted(budget: float) -> bool:
+            # A stake that might lose more than the wealth refutes nothing.
+            if self.stake * self.payoff.least(scored.canaries.distance, budget) < -1:
+                return False
+            return most_wealth(scored.payoffs(self.payoff, budget), self.stake) >= bar
+
+        return largest_refuted(refuted, 0.0, self._most(scored))
+
+    def estimate(self, scored: Scored) -> float:
+        most = self._most(scored)
+        return largest_refuted(lambda budget: bool(scored.payoffs(self.payoff, budget).mean() > 0), 0.0, most)
+
+    def _most(self, scored: Scored) -> float:
+        """Return a budget that no payoff refutes."""
+        return 50.0 / float(scored.canaries.distance.min()) ** self.power
+
+
+@dataclass(frozen=True)
+class Guessing(Way):
+    """Count the right guesses among those with the largest ratios."""
+
+    gaussian: bool
+    threshold: float = 0.0
+
+    def tuned(self, search: Scored, level: float, trials: float) -> tuple[Guessing, float]:
+        thresholds = [0.0] if self.gaussian else [0.0, *np.quantile(np.abs(search.ratios), np.linspace(0.1, 0.99, 15))]
+        times = trials / max(search.trials, 1)
+        tried = [Guessing(self.gaussian, float(threshold)) for threshold in thresholds]
+        expected = [way._of(search, level, times) for way in tried]
+        best = int(np.argmax(expected))
+        return tried[best], expected[best]
+
+    def bound(self, scored: Scored, level: float) -> float:
+        return self._of(scored, level)
+
+    def estimate(self, scored: Scored) -> float:
+        return self._of(scored, 0.5)
+
+    def _of(self, scored: Scored, level: float, times: float = 1.0) -> float:
+        made = np.full(len(scored.ratios), True) if self.gaussian else np.abs(scored.ratios) > self.threshold
+        if not made.any():
+            return 0.0
+        bounded = gaussian_rho_of_hits if self.gaussian else epsilon_of_guesses
+        return bounded(scored.ratios[made] > 0, scored.canaries.distance[made], level, times=times)
+
+
+@dataclass(frozen=True)
+class GaussianRates(Way):
+    """μ ≥ Φ⁻¹(t) - Φ⁻¹(f): the rates at which the ratio is above a threshold at the true place and at the other."""
+
+    threshold: float = 0.0
+
+    def tuned(self, search: Scored, level: float, trials: float) -> tuple[GaussianRates, float]:
+        thresholds = np.quantile(search.ratios, np.linspace(0.05, 0.95, 19))
+        tried = [GaussianRates(float(threshold)) for threshold in thresholds]
+        expected = [way._of(search, level, trials / max(search.trials, 1)) for way in tried]
+        best = int(np.argmax(expected))
+        return tried[best], expected[best]
+
+    def bound(self, scored: Scored, level: float) -> float:
+        return self._of(scored, level)
+
+    def estimate(self, scored: Scored) -> float:
+        return self._of(scored, 1.0)
+
+    def _of(self, scored: Scored, level: float, times: float = 1.0) -> float:
+        from scipy.special import ndtri
+
+        n = round(times * len(scored.ratios))
+        hits, alarms = (round(times * int((sign * scored.ratios > self.threshold).sum())) for sign in (1, -1))
+        least, _ = rate_limits(min(hits, n), n, level / 2)
+        _, most = rate_limits(min(alarms, n), n, level / 2)
+        if not most < least:
+            return 0.0
+        # The trade-off is concave and grows with the distance: so it holds for mean rates and the largest distance.
+        mu = float(ndtri(least) - ndtri(most))
+        return (mu / float(scored.canaries.distance.max())) ** 2 / 2
+
+
+def ways(guarantee: CGP | GP, search: Scored, *, gaussian: bool) -> list[Way]:
+    """Return the ways to bound the budget of a guarantee: all are tuned on the search, and the best is taken."""
+    if isinstance(guarantee, GP):
+        if guarantee.delta == 0:
+            return [Guessing(gaussian=False)]
+        thresholds = np.quantile(search.ratios, np.linspace(0.05, 0.95, 19))
+        return [Betting(Event(max(float(t), 0.0), float(guarantee.delta)), 1) for t in thresholds]
+    found: list[Way] = [Betting(payoff, 2) for payoff in _divergences(search)]
+    if gaussian:
+        found += [Betting(GaussianGuess(), 2)] if search.by_run else [Guessing(gaussian=True), GaussianRates()]
+    return found
+
+
+def _divergences(search: Scored) -> list[Payoff]:
+    """Return divergences with several clippings, each shifted to where it is tight on the search."""
+    found: list[Payoff] = []
+    for high in _HIGHS:
+        away = np.clip(-search.ratios, -_LOW, high)
+        found.append(Divergence(_LOW, high, float(np.log(np.mean(np.exp(away))))))
+        for alpha in _ORDERS if high <= 5 else ():
+            found.append(RenyiDivergence(alpha, _LOW, high, float(np.log(np.mean(np.exp(alpha * away))) / alpha)))
+    return found
