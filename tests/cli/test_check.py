@@ -32,7 +32,9 @@ def _tracks(persons: int, each: int, *, seed: int = 1) -> pd.DataFrame:
 
 def _checked(run: Any, *args: str) -> dict[str, Any]:
     """What check finds, for programs."""
-    found: dict[str, Any] = json.loads(run("check", *args, "--json").out)
+    done = run("check", *args, "--json")
+    assert done.out, done.err
+    found: dict[str, Any] = json.loads(done.out)
     return found
 
 
@@ -136,6 +138,41 @@ def test_rows_of_a_repeated_person_are_one_persons(name: str, values: list[objec
     named = {"row" if "--person row" in (use["command"] or "") else "" for use in found["purposes"]}
     assert named == ({"", "row"} if name == "has_taxi" else {""})
     assert not any(f"--person {name}" in (use["command"] or "") for use in found["purposes"])
+
+
+def test_tables_in_other_languages_are_recognised(run: Any, tmp_path: Path) -> None:
+    """Columns of persons and places, and decimal commas: the proposals run."""
+    frame = _tracks(60, 10).rename(columns={"rider": "Kunden-Nr", "time": "Datum", "lat": "Breite", "lon": "Länge"})
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
+    found = _checked(run, "t.csv")
+    commands = [use["command"] for use in found["purposes"] if use["command"]]
+    assert commands
+    assert all("--person Kunden-Nr" in command for command in commands)
+    assert run(*shlex.split(commands[-1])[1:]).code == 0
+
+
+def test_lengths_of_time_are_offered_where_persons_are_known(run: Any, tmp_path: Path) -> None:
+    """A column may name persons and has gaps: all of their movements are not one person's to be cut into days."""
+    frame = _tracks(20, 40)
+    frame.loc[::50, "rider"] = ""
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = _checked(run, "t.csv")
+    assert any("--person rider --pseudonyms" in finding["remedy"] for finding in found["findings"])
+    uses = [each for use in found["purposes"] for each in (use, *use["others"])]
+    assert not any("protect" in use["settings"] for use in uses)
+
+
+def test_a_smaller_area_than_the_systems_own_is_proposed(run: Any, tmp_path: Path) -> None:
+    """A zone of UTM is thousands of kilometres wide: maps of a city are then in its own area."""
+    frame = _tracks(800, 1)
+    places = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(frame.lon, frame.lat), crs=4326).to_crs(32632)
+    places.to_file(tmp_path / "t.gpkg")
+    found = _checked(run, "t.gpkg", "--person", "row")
+    assert found["ready"]
+    commands = {use["purpose"]: use["command"] for use in found["purposes"]}
+    assert "--area" in commands["map"]
+    assert run(*shlex.split(commands["map"])[1:]).code == 0
+    assert geopandas.read_file("map.gpkg").crs == places.crs
 
 
 def test_columns_that_tell_places_are_not_taken_for_persons(run: Any, tmp_path: Path) -> None:

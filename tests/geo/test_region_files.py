@@ -39,6 +39,8 @@ def test_regions_have_their_names(tmp_path: Path) -> None:
     assert named_regions(file_of(tmp_path, Name=["a", "b"])).index.tolist() == ["a", "b"]
     assert named_regions(file_of(tmp_path, name=["a", "a"])).index.tolist() == [0, 1]
     assert named_regions(file_of(tmp_path, name=["a", None])).index.tolist() == [0, 1]
+    assert named_regions(file_of(tmp_path, bezirk=["a", "b"], code=[7, 8])).index.tolist() == ["a", "b"]
+    assert named_regions(file_of(tmp_path, bezirk=["a", "b"], land=["c", "d"])).index.tolist() == [0, 1]
     assert named_regions(file_of(tmp_path, code=[7, 8]), "code").index.tolist() == [7, 8]
     with pytest.raises(GeoveilError, match=r"there is no column 'nom'\. The columns are code"):
         named_regions(file_of(tmp_path, code=[7, 8]), "nom")

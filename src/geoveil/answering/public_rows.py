@@ -79,6 +79,7 @@ class PublicRows:
     from_start: Floats | None = None
     #: The times, as they were read: not all can be counted in every length of time.
     read: ReadTimes | None = None
+    unsure: bool = False
     _thinned: dict[str, PointFacts] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -135,7 +136,8 @@ class PublicRows:
         """Return what may be protected together, the most first: what is stated, or all points and some lengths."""
         if self.protect is not None:
             return (self.protect,)
-        return (None, *(length for length in others if self.timed and self._counts_in(length)))
+        usable = self.timed and not self.unsure
+        return (None, *(length for length in others if usable and self._counts_in(length)))
 
     def _counts_in(self, length: str) -> bool:
         """Return whether a release accepts the times for this protected length."""

@@ -265,7 +265,8 @@ class ShownCheck:
         elif use.purpose.name == "counts" and use.useful:
             terminal.answer("  It needs a file of your districts (--regions), or the library h3 for hexagons.")
         if line is not None and use.purpose.name == "home":
-            terminal.answer("  --at is where the first track begins: write your home there. Keep centres.json.")
+            told = "--at is where the first track begins: write your home there. Keep centres.json."
+            terminal.answer(terminal.grid([("", told)]))
             if detailed:
                 self._show_attacks()
             else:

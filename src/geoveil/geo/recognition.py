@@ -137,8 +137,19 @@ MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 # Coordinates ---------------------------------------------------------------------------------------------------------
 
 #: Names of axes, the usual ones first: those of degrees, then those of unknown coordinate systems.
-_LONGITUDES = ("longitude", "lon", "lng", "long", "longitud", "longitudine", "längengrad", "laengengrad")
-_LATITUDES = ("latitude", "lat", "latitud", "latitudine", "breitengrad")
+_LONGITUDES = (
+    "longitude",
+    "lon",
+    "lng",
+    "long",
+    "longitud",
+    "longitudine",
+    "längengrad",
+    "laengengrad",
+    "länge",
+    "laenge",
+)
+_LATITUDES = ("latitude", "lat", "latitud", "latitudine", "breitengrad", "breite")
 _EASTINGS = ("x", "easting", "eastings", "east", "rechtswert", "ostwert", "e")
 _NORTHINGS = ("y", "northing", "northings", "north", "hochwert", "nordwert", "n")
 _AXES = {
@@ -410,6 +421,10 @@ _PERSONS = frozenset(
         *("imei", "imsi", "msisdn", "mmsi", "imo", "callsign", "vessel", "ship", "taxi", "cab", "vehicle", "car"),
         *("bike", "scooter", "animal", "bird", "tag", "collar", "tracker", "sensor", "logger", "account", "nutzer"),
         *("caller", "subscriber", "household", "aircraft", "icao", "icao24", "medallion", "hack"),
+        *("kunde", "kunden", "kundennr", "fahrer", "mitarbeiter", "teilnehmer", "proband", "probanden", "personen"),
+        *("haushalt", "fahrzeug", "gerät", "geraet", "utilisateur", "usager", "personne", "conducteur", "véhicule"),
+        *("vehicule", "ménage", "usuario", "cliente", "persona", "paciente", "conductor", "vehículo", "vehiculo"),
+        *("utente", "gebruiker", "klant"),
     )
 )
 _PERHAPS = frozenset(

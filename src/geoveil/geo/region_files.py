@@ -37,11 +37,15 @@ def is_h3(given: str | os.PathLike[str]) -> bool:
 def named_regions(path: Path, name: str | None = None) -> geopandas.GeoSeries:
     """Return the regions of a file, by the values of a column of names, or by their numbers.
 
-    By default the column is `name`, if it has a different text for each region.
+    By default the column is `name`, or else the only one of texts, if it has a different text for each region.
     """
+    import pandas as pd
+
     frame = read_regions(path)
     if name is None:
-        usual = next((column for column in frame if str(column).lower() == "name"), None)
+        named = [column for column in frame if str(column).lower() == "name"]
+        texts = [column for column in frame if pd.api.types.is_string_dtype(frame[column].dtype)]
+        (usual,) = named[:1] or (texts if len(texts) == 1 else [None])
         if usual is not None and frame[usual].notna().all() and frame[usual].is_unique:
             frame = frame.set_index(usual)
         return frame.geometry.rename_axis("region")

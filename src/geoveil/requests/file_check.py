@@ -28,10 +28,10 @@ from geoveil.planning import COMPARED, plan
 from geoveil.privacy import Guarantee, as_duration, as_metric
 from geoveil.requests.budgets import rho_and_epsilon
 from geoveil.requests.file_request import FileSettings
-from geoveil.requests.persons import guess_person, has_tracks, recognised_trips, recorded_by_one
+from geoveil.requests.persons import guess_person, has_tracks, recognised_trips, recorded_by_one, unclear_persons
 from geoveil.requests.time_guesses import guess_times
 from geoveil.text.messages import PYTHON, Mention, Naming, Text, worded
-from geoveil.text.words import counted
+from geoveil.text.words import counted, metres
 
 if TYPE_CHECKING:
     import geopandas
@@ -44,6 +44,8 @@ __all__ = ["CheckedFile", "Finding", "Proposed", "TypicalPerson"]
 
 #: Steps of thinning; the first that leaves at most half of the points is proposed.
 _STEPS = ("1 minute", "10 minutes", "1 hour", "1 day")
+#: An area is proposed where that of the coordinate system is so many times as wide.
+_FAR_LARGER = 4
 
 
 class Proposed(TypedDict, total=False):
@@ -237,6 +239,7 @@ class CheckedFile:
             reach=_reach(degrees),
             start=first if recorded else None,
             from_start=ground_distances(*first, *degrees[:, ::-1].T) if recorded else None,
+            unsure=self.completed.person is None and bool(unclear_persons(file, frame)),
         )
 
     def _rehearse(self, file: LocationFile) -> CountedRows:
@@ -292,6 +295,8 @@ def _about(file: LocationFile, frame: geopandas.GeoDataFrame, settings: FileSett
             yield Finding("need", what, Message("{missing:drop} removes them."), {"missing": "drop"})
     plane, about = _system(file, frame, settings.area)
     yield about
+    if plane is not None and settings.area is None:
+        yield from _smaller_area(file, frame, plane)
     if plane is not None and settings.outside == "drop":
         inside = select_rows(GeometryRows(frame), plane, None, missing="drop", outside="drop").rows
         if inside is not None:
@@ -342,6 +347,21 @@ def _system(file: LocationFile, frame: geopandas.GeoDataFrame, area: str | None)
     located = getattr(file, "located", None)
     columns = "" if located is None else f", in {_listed(located.names)},"
     return plane, Finding("good", f"Its coordinates{columns} are in {units} ({file.crs.name}).{more}")
+
+
+def _smaller_area(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane) -> Iterator[Finding]:
+    """Propose an area if the coordinate system's own is far larger than the data."""
+    import shapely
+
+    degrees = to_degrees(shapely.get_coordinates(frame.geometry.array), file.crs)
+    found = propose_area(degrees)
+    side = max(high - low for low, high in zip(plane.area.low, plane.area.high, strict=True))
+    if found is None or found.outside or side < _FAR_LARGER * 2 * found.radius:
+        return
+    what = (
+        f"The area of {plane.area.name} is {metres(side, 2)} wide; maps, counts and flows are finer in a smaller one."
+    )
+    yield Finding("note", what, _Proposal(found), {"area": found})
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -476,6 +496,12 @@ def _guessed(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | N
     guess, rows = guess_person(file, frame, plane), counted(len(frame), "row")
     if guess is None:
         what = f"It is assumed that all {rows} are of one person."
+        unclear = unclear_persons(file, frame)
+        if unclear:
+            what = f"It is assumed that all {rows} are of one person, but {unclear[0]!r} may name persons."
+            stated = Mention("person", unclear[0])
+            remedy = Message("If it does, say so: {stated} {pseudonyms:True}.", stated=stated)
+            return Finding("note", what, remedy, about="persons")
         likely = [name for name in file.recognised.persons if name not in file.structure]
         named = f" (such as {', '.join(map(str, likely))})" if likely else ""
         remedy = Message("If they are not, give {person} COLUMN{named}, or {person:row}.", named=named)

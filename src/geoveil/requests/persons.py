@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from geoveil.geo.formats.location_file import LocationFile
     from geoveil.geo.planes import Plane
 
-__all__ = ["guess_person", "has_tracks", "recognised_trips", "recorded_by_one"]
+__all__ = ["guess_person", "has_tracks", "recognised_trips", "recorded_by_one", "unclear_persons"]
 
 #: Words in the names of columns that hold names, or parts of the movements of one person.
 _NEVER = frozenset(
@@ -68,6 +68,17 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
         return ROW
     single = bool((shapely.get_type_id(frame.geometry.array) == 0).all())
     return ROW if single and not file.time_columns and not file.structure and not _is_path(frame) else None
+
+
+def unclear_persons(file: LocationFile, frame: geopandas.GeoDataFrame) -> list[str]:
+    """Return the columns that are named like persons and have several values, some of them in several rows.
+
+    Where none of them is guessed to name persons, only the owner knows whether it does.
+    """
+    if _of_one_account(file) or recorded_by_one(file, frame):
+        return []
+    likely = [name for name in file.recognised.persons if name in frame and name not in file.structure]
+    return [str(name) for name in likely if _repeats(frame[name]) and frame[name].nunique() > 1]
 
 
 def _repeats(labels: pd.Series[Any]) -> bool:
