@@ -35,7 +35,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imported(path: Path) -> set[str]:
-    """The parts of the package that a module imports, anywhere in it; only the list of public names is relative."""
+    """The parts of the package that a module imports, anywhere in it; lists of public names alone are relative."""
     found = set()
     for node in ast.walk(parsed(path)):
         names: list[str] = []
@@ -43,7 +43,8 @@ def imported(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert not node.level or path.name == "__init__.pyi"
-            module = ".".join(filter(None, ["geoveil" if node.level else "", node.module]))
+            package = ["geoveil", *path.relative_to(PACKAGE).parent.parts] if node.level else []
+            module = ".".join(filter(None, [*package, node.module]))
             names = [module] if "." in module else [f"{module}.{a.name}" for a in node.names]
         found |= {part_of(name) for name in names if name.split(".")[0] == "geoveil"}
     return found

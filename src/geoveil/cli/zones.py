@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -271,6 +270,8 @@ def show_attacks(attacked: Sequence[Sequence[Attempt]], *, roads: bool = False) 
 
 def _matching(pattern: str) -> list[Path]:
     """Return the files that a pattern such as *.gpx matches; the shells of Windows pass it on as it is typed."""
+    import glob
+
     paths = [] if Path(pattern).exists() else sorted(glob.glob(pattern))
     return [*map(Path, paths or [pattern])]
 

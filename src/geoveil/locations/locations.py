@@ -37,7 +37,6 @@ from geoveil._types import (
     Times,
 )
 from geoveil._types import Path as PathLike
-from geoveil.advice import Advice, advise
 from geoveil.answering import crowd_requests, requests
 from geoveil.answering.charging import Charger, NoCharger
 from geoveil.answering.concerns import Concern
@@ -62,17 +61,17 @@ from geoveil.settings import LEVELS
 from geoveil.settings.other_names import guesses_answered
 from geoveil.text.cards import Card
 from geoveil.text.cards import Rows as CardRows
-from geoveil.zones import MARGIN, Hiding, Near, PlacesLike, Rules, places_of
 
 if TYPE_CHECKING:
     import geopandas
     from numpy.typing import ArrayLike
 
+    from geoveil.advice import Advice
     from geoveil.attacks import Attacks
     from geoveil.locations.hiding import ChargedCentres
     from geoveil.locations.session import Session
     from geoveil.postprocess.motion import Motion
-    from geoveil.zones import ZonesRelease
+    from geoveil.zones import Near, PlacesLike, ZonesRelease
 
 __all__ = ["Locations"]
 
@@ -1007,7 +1006,7 @@ class Locations(Card):
         centres: PathLike,
         hide: Hide = None,
         rho: Rho = None,
-        margin: float | str = MARGIN,
+        margin: float | str | None = None,
         gap: str | timedelta | float | None = None,
         shorten: str | float | None = None,
         keep: Sequence[str] | None = None,
@@ -1031,8 +1030,8 @@ class Locations(Card):
         rho : float or CGP, optional
             In place of `hide`, where budgets add up: the centre has Gaussian noise, redrawn if it is too far away. In
             a session this is charged, once for each centre.
-        margin : float or str
-            Metres around a place within which nothing that happens changes what is published.
+        margin : float or str, optional
+            Metres around a place within which nothing that happens changes what is published; by default 250.
         gap : str, timedelta or number, optional
             A new piece of track begins where the next published point is later than that; by default ten minutes.
         shorten : float or str, optional
@@ -1064,8 +1063,9 @@ class Locations(Card):
         True
         """
         from geoveil.locations.hiding import hidden_places
+        from geoveil.zones import MARGIN, Hiding, Rules, places_of
 
-        hiding, rules = Hiding.of(hide, rho, margin), Rules.of(gap, shorten)
+        hiding, rules = Hiding.of(hide, rho, MARGIN if margin is None else margin), Rules.of(gap, shorten)
         return hidden_places(self, places_of(places), Path(centres), hiding, rules, keep, noise, near)
 
     def _charging(self) -> ChargedCentres | None:
@@ -1107,6 +1107,8 @@ class Locations(Card):
         >>> use.purpose.wish, use.best.verdict, advice.code(use)
         ('publish a map of where people are', 'good', 'locations.heatmap(800, hide=200)')
         """
+        from geoveil.advice import advise
+
         hide = LEVELS["low"] if hide is rho is epsilon is None else hide
         guarantee = promise(hide, rho, epsilon, None)
         if within is not None and not within > 0:
@@ -1164,6 +1166,7 @@ class Locations(Card):
         ()
         """
         from geoveil.locations.attacking import attacked
+        from geoveil.zones import places_of
 
         hidden = [] if places is None else places_of(places)
         claimed = None if hide is rho is epsilon is None else promise(hide, rho, epsilon, None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from geoveil._types import Epsilon, Hide, Labels, Rho, Short
 from geoveil.answering.charging import AccountCharger, LedgerCharger, SessionCharger, account_names, check_ledger
@@ -15,10 +15,12 @@ from geoveil.answering.rows import Rows
 from geoveil.budget import Charges, Ledger, SessionLimit, price, price_of
 from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.facts.wording import protected
-from geoveil.locations.hiding import ChargedCentres
 from geoveil.locations.locations import Locations
 from geoveil.privacy import Guarantee, Metric, dist_inf, exact, promise
 from geoveil.text.cards import Rows as CardRows
+
+if TYPE_CHECKING:
+    from geoveil.locations.hiding import ChargedCentres
 
 __all__ = ["Session"]
 
@@ -104,6 +106,8 @@ Nothing was charged or released. Give a smaller budget.
             raise InvalidParameter("key", None, allowed, "Name the question, with its destinations.")
 
     def _charging(self) -> ChargedCentres:
+        from geoveil.locations.hiding import ChargedCentres
+
         return ChargedCentres(self._accounts)
 
     def _of_rows(self, rows: Rows, public: Mapping[str, object]) -> Self:

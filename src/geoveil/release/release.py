@@ -20,7 +20,6 @@ from geoveil.geo.point_times import point_seconds, point_times
 from geoveil.host.arithmetic import steady
 from geoveil.mechanisms import Gaussian
 from geoveil.movement.habits import PERSON, Habits
-from geoveil.movement.smoother import smooth as smooth_by_habits
 from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
@@ -188,6 +187,8 @@ class Release(Shown):
             if coords.shape[1] != 2:
                 other = "Give another motion, such as 'walking'."
                 raise InvalidData("release", f"{coords.shape[1]} coordinates", "of places in the plane", other)
+            from geoveil.movement.smoother import smooth as smooth_by_habits
+
             posterior = smooth_by_habits(points, at, noise, prior, sizes=sizes)
             smoothed[order], expected = posterior.mean, float(np.sqrt(2 * posterior.variance.mean()))
             step = f"{SMOOTHED} of a person who stays, travels, and returns to places"

@@ -17,7 +17,7 @@ from geoveil.release.as_layers import degrees, truth_layer
 from geoveil.release.attackers import attackers_gains
 from geoveil.release.figures import draw_map
 from geoveil.release.kinds import Frame
-from geoveil.report import Layer, Report, Scene, compose, small_map
+from geoveil.report import Layer
 from geoveil.text.cards import as_html
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from geoveil.geo import Plane
     from geoveil.geo.forms import Floats
     from geoveil.release.release import Release
+    from geoveil.report import Report, Scene
 
 __all__ = ["Shown"]
 
@@ -296,6 +297,8 @@ within coordinateUncertaintyInMeters of the original one with probability 95%.'
         >>> group.name, [key.form for key in group.keys]
         ('released hull', ['fill', 'fill'])
         """
+        from geoveil.report import compose
+
         return compose(self.layers(), basemap=None if basemap is None else str(basemap))
 
     @steady()
@@ -413,6 +416,8 @@ within coordinateUncertaintyInMeters of the original one with probability 95%.'
         width: float | None = None,
     ) -> Report:
         """Return the report of the release; true locations are in it only if the owner gives them."""
+        from geoveil.report import Report
+
         facts = self.facts()
         # True tracks are drawn first, below the released ones.
         layers = self.layers() if truth is None else (truth_layer(truth, self), *self.layers())
@@ -423,6 +428,8 @@ within coordinateUncertaintyInMeters of the original one with probability 95%.'
 
     @steady()
     def _repr_html_(self) -> str:
+        from geoveil.report import small_map
+
         lead = paragraphs(self.facts(every_error=False))[0]
         try:
             # A file that is large is not read for a small map.

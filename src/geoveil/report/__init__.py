@@ -3,20 +3,7 @@
 `compose` decides what a map shows; the page and the figure draw the scene that it returns.
 """
 
-from geoveil.report.composing import compose
-from geoveil.report.document import Balance, Report, check_path
-from geoveil.report.ground.basemap import check_basemap
-from geoveil.report.layers import Layer
-from geoveil.report.scene import Scene
-from geoveil.report.small_map import small_map
+import lazy_loader
 
-__all__ = [
-    "Balance",
-    "Layer",
-    "Report",
-    "Scene",
-    "check_basemap",
-    "check_path",
-    "compose",
-    "small_map",
-]
+# A release needs layers alone: what draws them is imported when something is drawn. The names are in __init__.pyi.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

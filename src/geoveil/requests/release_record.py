@@ -8,7 +8,6 @@ about a file. Nothing of it goes into a release.
 from __future__ import annotations
 
 import datetime
-import hmac
 import json
 import os
 from dataclasses import dataclass
@@ -124,6 +123,8 @@ class ReleaseRecord:
 
 
 def _mark(key: bytes, kind: str, text: str) -> str:
+    import hmac
+
     return hmac.digest(key, f"{kind}\0{text}".encode(errors="surrogateescape"), "sha256").hex()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -114,6 +113,8 @@ def _right_argument(parameters: Mapping[str, inspect.Parameter], name: str, valu
         return f"It is stated with the data: gv.Locations(..., {_with_value(own, value)})."
     if own in ("hide", "rho", "epsilon", "keep", "target", *AMOUNTS):
         return "It is an argument of questions, such as locations.points(hide=200, to='released.csv')."
+    import difflib
+
     if similar := difflib.get_close_matches(name, parameters, 1):
         return f"Did you mean {_with_value(similar[0], value)}?"
     return f"Its arguments are {', '.join(each for each in parameters if each != 'self')}."
@@ -210,5 +211,7 @@ def _hint(guesses: Mapping[str, str], name: str, known: Iterable[str]) -> str:
     """Return the end of an error: what answers a guess, or a name like it."""
     if line := _suggestion(guesses.items(), name):
         return f". Use `{line}`."
+    import difflib
+
     similar = difflib.get_close_matches(name, [each for each in known if not each.startswith("_")], 1)
     return f". Did you mean {similar[0]!r}?" if similar else "."
