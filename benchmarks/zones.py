@@ -108,17 +108,21 @@ ROWS: dict[str, tuple[Hiding, str]] = {
     "true centre 200": (true_centre(200), "true"),
     "true centre 500": (true_centre(500), "true"),
     "true centre 599": (true_centre(599), "true"),
+    "true centre 1000": (true_centre(1000), "true"),
     "new centre per track σ74 R475": (gaussian(74, 475), "each"),
     "σ74 R475": (gaussian(74, 475), "once"),
     "σ74 R590": (gaussian(74, 590), "once"),
+    "σ149 R950": (gaussian(149, 950), "once"),
     "σ149 R1180": (gaussian(149, 1180), "once"),
     "uniform a240 R590": (uniform(240, 590), "once"),
+    "uniform a340 R590": (uniform(340, 590), "once"),
     "uniform a490 R590": (uniform(490, 590), "once"),
     "default: uniform a248 R599": (Hiding.of(hide=200), "once"),
 }
 RULES = {
     "as it is": Rules(),
     "+ 200 m": Rules(trim=200),
+    "+ 500 m": Rules(trim=500),
     "≥ 2 tracks": Rules(together=2),
     "≥ 5 tracks": Rules(together=5),
 }
@@ -153,7 +157,7 @@ def attacked(
                 found += [around(zone, unprojected) for unprojected in ends_of(own, at, kept.pieces)]
         else:
             kept = cut([zone], degrees, seconds, tracks, trim=rules.trim, together=rules.together)
-            found = attacks.zone_ends(zone, degrees[kept.rows], kept.pieces)
+            found = attacks.zone_ends(zone, degrees[kept.rows], kept.pieces, rules)
         if not found:
             continue
         home = around(zone, np.array([place]))[0]
@@ -202,7 +206,7 @@ def table(draws: int, counts: tuple[int, ...], wanted: tuple[str, ...], rows: st
 
 
 def remedies(draws: int, counts: tuple[int, ...]) -> None:
-    """Print what shortening the ends changes, at the default."""
+    """Print what shortening the ends changes, at the default, if the attacker knows how they are shortened."""
     print("| published | ends | cases | headings | roads |\n|---|---|---|---|---|")
     for name, rules in RULES.items():
         for ends in counts:

@@ -217,6 +217,18 @@ def test_originals_may_lend_their_names(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "rides", "more", *HIDDEN, "-o", "both").code == 0
 
 
+def test_a_file_of_centres_is_no_track(ridden: Any, tmp_path: Path) -> None:
+    """Beside the rides it is passed over, as it is a table with the places; given as a track, it is refused."""
+    asked = [*HIDDEN[2:4], "--centres", "rides/centres.json"]
+    for target, places in (("both", [AT, "47.36,8.60"]), ("one", [AT])):
+        done = ridden("zones", "rides", *(f"--at={place}" for place in places), *asked, "-o", target, "--json")
+        assert json.loads(done.out)["files"] == 3, done.err
+    assert contents(tmp_path / "both") == contents(tmp_path / "one")
+    shutil.copy(tmp_path / "rides" / "centres.json", tmp_path / "copy.json")
+    told = ridden("zones", "copy.json", "--at", AT, *asked, "-o", "track/")
+    assert (told.code, "Leave it out" in told.err) == (3, True)
+
+
 def test_tracks_that_never_leave_are_no_release(ridden: Any, tmp_path: Path) -> None:
     """If nothing is outside of the discs, that is said, and nothing is written."""
     make(tmp_path / "garden", [("walk", rides.straight(HOME, points=5, step=10.0))])
@@ -241,6 +253,7 @@ def test_places_come_from_a_file(ridden: Any, tmp_path: Path) -> None:
         (["zones", "rides", "--at", AT, "--centres", "c.json", "-o", "shared"], "--hide"),
         (["zones", "nowhere.gpx", *HIDDEN, "-o", "shared"], "file not found"),
         (["zones", "rides", *HIDDEN, "-o", "rides/shared"], "elsewhere"),
+        (["zones", "rides", *HIDDEN, "-o", "shared.gpx"], "such as shared."),
         (["zones", "rides", *HIDDEN, "-o", "shared", "--keep", "speed"], "worked out from removed points"),
         (["zones", "rides", *HIDDEN, "-o", "shared", "--subject", "ann"], "--ledger"),
         (["zones", "rides", *HIDDEN, "-o", "centres.json"], "centres.json"),

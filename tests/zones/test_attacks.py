@@ -95,6 +95,19 @@ def test_straight_tracks_meet_at_home() -> None:
     assert attempt.metres["centre"] > 60
 
 
+def test_an_attacker_knows_how_tracks_are_shortened() -> None:
+    """Straight tracks point at home from wherever they are made to end: taking off their ends is no remedy."""
+    degrees, tracks = trips(20, 0.5)
+    zone = drawn(1)
+    [attempt] = attempts(zone, places_of(HOME)[0], degrees, None, tracks, rules=[Rules(trim=500.0)])
+    assert attempt.ends == 20
+    assert attempt.metres["lines"] < 15
+    # Where tracks run together may be farther away than where they would end by themselves.
+    begins = at(np.column_stack([np.arange(1300.0, 2000, 10), np.zeros(70)]))
+    found = [len(attacks.zone_ends(zone, begins, np.zeros(70, dtype=int), Rules(together=n))) for n in (1, 2)]
+    assert found == [0, 1]
+
+
 def test_winding_tracks_hide_home_from_lines() -> None:
     """Tracks that turn before the disc point anywhere."""
     degrees, tracks = trips(20, 120)

@@ -339,7 +339,13 @@ def _stem(path: Path) -> str:
 
 def _named(path: Path) -> Iterator[tuple[Path, Path]]:
     """Yield the files at a path, each with its name: of a file in a folder, its path from there."""
-    recordings = recordings_in(path)
+    from geoveil.zones import holds_centres
+
+    if path.is_file() and holds_centres(path):
+        remedy = "Leave it out, and keep it in another folder than your tracks."
+        raise InvalidFile(str(path), "a file of centres, which says where the hidden places are", "tracks", remedy)
+    # Read as a table, it would be a track from one hidden place to the next.
+    recordings = [each for each in recordings_in(path) if not holds_centres(each)]
     if not recordings:
         remedy = "Give a folder with recordings, such as .gpx, .fit, .tcx, .kml, .geojson, .csv or .gpkg."
         raise InvalidFile(str(path), "no files of tracks", "a folder with files of tracks", remedy)

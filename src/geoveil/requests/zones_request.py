@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from geoveil.errors import FileUnavailable, InvalidFile, InvalidParameter, Message
 from geoveil.geo.areas import area_of
-from geoveil.geo.formats import ending
+from geoveil.geo.formats import READ, ending
 from geoveil.geo.recordings import recordings_in, released_ending
 from geoveil.requests.accounts import ChargedAccounts
 from geoveil.requests.shared_tracks import CutTracks, TrackFiles, lines_of, write_files
@@ -97,6 +97,9 @@ class ZonesRequest:
             if ending(target) != allowed:
                 remedy = f"Name it {target.with_suffix(allowed).name}, or name a folder."
                 raise InvalidParameter("target", self.target, f"a file that ends in {allowed}, or a folder", remedy)
+        elif ending(target) in READ and not self.target.endswith(("/", "\\")):
+            remedy = f"Name a folder, such as {target.with_suffix('')}."
+            raise InvalidParameter("target", self.target, "a folder, as several files are released", remedy)
         elif overwrite and target.is_dir():
             self._check_own(target)
         check_target(target, overwrite=overwrite, folder=not self.single)

@@ -1,7 +1,7 @@
 """Zones: tracks are shared as they are, except around places that their owner hides."""
 
 from geoveil.zones.attacks import SHORTENED, Attempt, attempts
-from geoveil.zones.centres import Centres, Charging, Near, backup_folder, own_centres
+from geoveil.zones.centres import Centres, Charging, Near, backup_folder, holds_centres, own_centres
 from geoveil.zones.certificate import (
     Rules,
     is_of_zones,
@@ -55,6 +55,7 @@ __all__ = [
     "backup_folder",
     "cut",
     "distances",
+    "holds_centres",
     "is_of_zones",
     "kept_points",
     "own_centres",

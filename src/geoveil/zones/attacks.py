@@ -31,8 +31,8 @@ __all__ = [
 #: Ways to shorten tracks that are compared.
 SHORTENED = (Rules(), Rules(trim=200.0), Rules(trim=500.0), Rules(together=2), Rules(together=5))
 
-#: Metres from the edge of a zone within which a piece of track ends at it.
-_NEAR = 300.0
+#: Metres from the edge of a zone within which a piece of track ends at it: usually, and if ends are where tracks meet.
+_NEAR, _JOINED = 300.0, 1000.0
 #: Metres of track beyond an end that an attacker looks at.
 _BEYOND = 2500.0
 #: Metres over which the direction at an end is taken.
@@ -57,12 +57,17 @@ _TOGETHER = 200
 _RADIAL = 18
 
 
-def zone_ends(zone: Zone, degrees: Floats, pieces: NDArray[np.int64]) -> list[Floats]:
-    """Return the ends of pieces at a zone: for each, its points from the end away, in metres around the centre."""
+def zone_ends(zone: Zone, degrees: Floats, pieces: NDArray[np.int64], rules: Rules | None = None) -> list[Floats]:
+    """Return the ends of pieces at a zone: for each, its points from the end away, in metres around the centre.
+
+    The rules by which tracks are shortened are public: the attacker looks for ends where they leave some.
+    """
+    rules = Rules() if rules is None else rules
+    near = zone.radius + rules.trim + (_JOINED if rules.together > 1 else _NEAR)
     found = []
     for piece in pieces_of(degrees, pieces):
         for away in (piece, piece[::-1]):
-            if distances(zone, away[:1])[0] <= zone.radius + _NEAR:
+            if distances(zone, away[:1])[0] <= near:
                 found.append(around(zone, away[travelled(away) <= _BEYOND]))
     return found
 
@@ -294,7 +299,7 @@ class Attempt:
         best = [other for other in others if other.published and other.nearest >= _GAIN * self.nearest + _CELL]
         best.sort(key=lambda other: -other.nearest)
         helps = "; ".join(
-            f"{{shorten:{other.rules.shortened}}} ({metres(other.nearest, 2)}, and "
+            f"{{shorten:{other.rules.shortened}}} ({other.nearest:,.0f} m, and "
             f"{metres(max(self.published - other.published, 0.0), 2)} of track less)"
             for other in best
         )
@@ -305,8 +310,8 @@ class Attempt:
             + "A new place gets a larger disc if a longer distance is hidden. This is measured, and not promised.",
             ends=counted(self.ends, "end"),
             map="a map of roads" if roads else "the roads that they show",
-            near=metres(self.nearest, 2),
-            centre=metres(self.metres["centre"], 2),
+            near=f"{self.nearest:,.0f} m",
+            centre=f"{self.metres['centre']:,.0f} m",
         )
 
 
@@ -356,7 +361,7 @@ def attempts(
         kept = cut(zones, degrees, seconds, tracks, gap=rule.gap, trim=rule.trim, together=rule.together)
         shown = degrees[kept.rows]
         parts = pieces_of(shown, kept.pieces)
-        ends = zone_ends(zone, shown, kept.pieces)
+        ends = zone_ends(zone, shown, kept.pieces, rule)
         guesses = {"centre": np.zeros(2)}
         if ends:
             guesses["circle"] = fit_circle(ends, zone.radius + rule.trim)

@@ -26,7 +26,7 @@ from geoveil.noise import Source, random_bytes
 from geoveil.zones.places import HiddenPlace
 from geoveil.zones.zone import NEAR, Hiding, Zone
 
-__all__ = ["Centres", "Charging", "Near", "NoCharging", "backup_folder", "own_centres"]
+__all__ = ["Centres", "Charging", "Near", "NoCharging", "backup_folder", "holds_centres", "own_centres"]
 
 #: What an owner says of a place near a known one: that it is that one, or another one.
 Near: TypeAlias = Literal["same", "another"]
@@ -310,6 +310,12 @@ def check_near(near: object) -> None:
     """Refuse what says neither that a place is a known one nor that it is another one."""
     if near not in (None, "same", "another"):
         raise InvalidParameter("near", near, "'same' or 'another'", "Leave it out: it is asked for where it matters.")
+
+
+def holds_centres(path: Path) -> bool:
+    """Return whether a file says where hidden places are: it must never be taken for a file of tracks."""
+    with path.open("rb") as file:
+        return _FORMAT.encode() in file.read(200)
 
 
 def backup_folder() -> Path:
