@@ -48,11 +48,13 @@ def filled(text: str, matrix: dict[str, str]) -> str:
 
 
 def runs(workflows: dict[str, Any]) -> Iterator[Run]:
-    """Yield all runs of pytest in workflows, given by name; those of one test or one folder are left out."""
+    """Yield all runs of pytest in workflows, given by name, but for those of one test or folder, or on a condition."""
     usual = marker_of(PYTEST["addopts"])
     for name, workflow in workflows.items():
         for job, its in workflow["jobs"].items():
-            steps = [step.get("run", "") for step in its["steps"] if not step.get("if")]
+            if "if" in its:
+                continue
+            steps = [step.get("run", "") for step in its["steps"] if "if" not in step]
             spark = any("spark" in step for step in steps if "pip install" in step)
             for matrix in its.get("strategy", {}).get("matrix", {}).get("include", [{}]):
                 for step in steps:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.skipif(not (ROOT / ".github").exists(), reason="an unpacked sdist has no workflows")
@@ -50,6 +51,29 @@ def test_tests_that_no_job_runs_are_found() -> None:
     assert {"spark"} in left
     assert {"deep"} not in left
     assert not any("long" in markers for markers in left)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "lost"),
+    [
+        ('tests: "not long", coverage', 'tests: "not long and not deep", coverage', {"deep"}),
+        ('tests: "not long", coverage', 'tests: "not long and not statistical", coverage', {"slow", "statistical"}),
+        ('ubuntu-latest, python: "3.11"', 'macos-latest, python: "3.11"', {"slow"}),
+        ('-m "${{ matrix.tests }}"', "", {"deep"}),
+        ('"spark and not long"', '"spark and not long and not slow"', {"slow", "spark"}),
+        ('".[all,spark]"', '".[all]"', {"spark"}),
+        ("    name: Spark\n", "    name: Spark\n    if: false\n", {"spark"}),
+        ("-m long", '-m "long and not spark"', {"long", "spark"}),
+        ("-m long", "-m long tests/noise/", {"long"}),
+    ],
+)
+def test_lost_markers_are_found(now: str, then: str, lost: set[str]) -> None:
+    """If a job loses a marker, its system, Spark or its tests, what no job runs any more is reported."""
+    jobs = script()
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in jobs.WORKFLOWS}
+    assert any(now in text for text in texts.values())
+    changed = {name: yaml.safe_load(text.replace(now, then)) for name, text in texts.items()}
+    assert lost in jobs.left_out([*jobs.runs(changed)])
 
 
 def test_markers_are_few() -> None:
