@@ -23,10 +23,11 @@ from geoveil.geo.point_times import known_times, point_times, time_columns
 from geoveil.geo.seconds import ReadTimes, stated_names
 from geoveil.privacy import Guarantee, Metric
 from geoveil.queries.evaluation import displacement
-from geoveil.release.answered import ReleaseFields
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from geoveil.release.answered import ReleaseFields
 
 __all__ = ["Intake", "People", "doubles_rounding", "in_the_plane", "people_of", "take_in"]
 

@@ -1,7 +1,6 @@
 """Releases: private answers with their guarantee, their error bounds and their certificate, and how they are shown."""
 
-from geoveil.release.crowd_release import CrowdCounts, CrowdFlows, CrowdHeatMap, CrowdRelease
-from geoveil.release.heat_maps import HeatMap
-from geoveil.release.release import Release
+import lazy_loader
 
-__all__ = ["CrowdCounts", "CrowdFlows", "CrowdHeatMap", "CrowdRelease", "HeatMap", "Release"]
+# A plan needs kinds of answers alone. The names are in __init__.pyi.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
