@@ -400,6 +400,17 @@ def test_a_place_the_other_way_round_is_refused(ridden: Any, tmp_path: Path) -> 
     assert (right.code, "No track enters a disc" in right.out) == (0, False)
 
 
+@pytest.mark.parametrize("first", [["--hide", "200m"], ["--rho", "2e-5", "--margin", "300m"]])
+def test_a_place_is_hidden_as_at_first(ridden: Any, tmp_path: Path, first: list[str]) -> None:
+    """Another distance for a known place is refused; the options that the message names work."""
+    asked = ["zones", "rides", "--at", AT, "--centres", "centres.json", "-o", "shared", "--overwrite"]
+    assert ridden(*asked, *first).code == 0
+    told = ridden(*asked, "--hide", "500m")
+    assert (told.code, "another way to hide a place" in told.err) == (2, True)
+    [named] = re.findall(r"Give (--\w+ \S+) and (--margin \d+):", told.err)
+    assert ridden(*asked, *" ".join(named).split()).code == 0
+
+
 def test_what_a_place_nearby_is(ridden: Any, tmp_path: Path) -> None:
     """A place 110 m away is refused; the options that the message names work."""
     nearby = "{1},{0}".format(*rides.offset(*HOME, 0, 110))

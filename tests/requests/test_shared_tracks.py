@@ -18,7 +18,7 @@ import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidFile, InvalidParameter
 from geoveil.geo.recordings import Track, gpx, length, tcx
 from geoveil.geo.recordings import fit as fit_files
 from geoveil.requests.shared_tracks import CutTracks, SharedFile, TrackFiles, write_files
@@ -158,6 +158,19 @@ def test_lines_have_no_values_of_points(tmp_path: Path) -> None:
     assert set(shapely.get_coordinates(found.geometry)[:, 0]) < set(
         shapely.get_coordinates(geopandas.read_file(path).geometry)[:, 0]
     )
+
+
+def test_lines_among_points_are_refused(tmp_path: Path) -> None:
+    """The refusal names forms of lines that are read; a layer of the lines alone is."""
+    line = shapely.LineString([fix[:2] for fix in rides.straight(HOME)])
+    both = geopandas.GeoDataFrame(geometry=[line, shapely.Point(HOME)], crs=4326)
+    both.to_file(tmp_path / "both.gpkg")
+    both.to_wkt().to_csv(tmp_path / "both.csv", index=False)
+    for name in ("both.gpkg", "both.csv"):
+        with pytest.raises(InvalidFile, match="a layer of lines alone"):
+            TrackFiles.read([tmp_path / name])
+    both[:1].to_file(tmp_path / "lines.gpkg")
+    assert len(TrackFiles.read([tmp_path / "lines.gpkg"]).tracks) == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "points-geojson", "parquet"])

@@ -230,7 +230,7 @@ def test_a_place_is_not_hidden_in_two_ways(tmp_path: Path) -> None:
     path = tmp_path / "centres.json"
     first = zones(path, HOME)
     for other in (Hiding.of(hide=300), Hiding.of(hide=200, margin=500), Hiding.of(rho=5e-5)):
-        with pytest.raises(InvalidParameter, match="hide=200, margin=250"):
+        with pytest.raises(InvalidParameter, match="Give hide=200 and margin=250"):
             zones(path, HOME, hiding=other)
     assert zones(path, HOME, hiding=Hiding.of(hide=200, margin=250)) == first
     [gaussian] = zones(path, "1,1", hiding=Hiding.of(rho=5e-5))
@@ -267,6 +267,18 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(InvalidFile, match="a damaged one"):
         zones(path, HOME)
     assert path.read_text() == content
+
+
+def test_a_damaged_file_has_a_copy(tmp_path: Path) -> None:
+    """The refusal of a damaged file names its copy, which works."""
+    path = tmp_path / "centres.json"
+    drawn = zones(path, HOME)
+    path.write_text(path.read_text()[:200])
+    with pytest.raises(InvalidFile, match="Copy ") as told:
+        zones(path, HOME)
+    assert str(Centres(path).backup) in str(told.value)
+    path.write_text(Centres(path).backup.read_text())
+    assert zones(path, HOME) == drawn
 
 
 def test_a_changed_radius_is_noticed(tmp_path: Path) -> None:

@@ -245,9 +245,12 @@ class Centres:
                 raise FileUnavailable(str(self.path), reason, "the file with that centre", remedy)
 
     def _hidden_otherwise(self, hiding: Hiding) -> InvalidParameter:
-        allowed = f"as when the place was first hidden: {'='.join(hiding.asked)}, margin={hiding.margin}"
-        remedy = "A second centre would tell more about the place, so that one is used as it is."
-        return InvalidParameter("hide, rho, margin", "another way to hide a place", allowed, remedy)
+        name, asked = hiding.asked
+        remedy = Message(
+            f"Give {{{name}:{asked}}} and {{margin:{hiding.margin}}}: its centre is used as it is, as a second one "
+            "would tell more about the place."
+        )
+        return InvalidParameter(name, "another way to hide a place", "as when the place was first hidden", remedy)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -357,5 +360,8 @@ def _entries(path: Path, content: Any) -> list[_Known]:
 def _damaged(path: Path, problem: Exception) -> InvalidFile:
     # The problem may hold what the file says, which is private.
     allowed = "a file of centres, as geoveil wrote it"
-    remedy = "Put a copy back, or name a new file if it never held a centre."
+    copy = Centres(path).backup
+    remedy = (
+        f"Copy {copy} to it." if copy.exists() else "Put a copy back, or name a new file if it never held a centre."
+    )
     return InvalidFile(str(path), f"another file or a damaged one ({type(problem).__name__})", allowed, remedy)

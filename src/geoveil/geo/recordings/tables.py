@@ -47,8 +47,7 @@ class TableTracks(TrackFormat):
         """Return the form of a file, given the columns to release and that of times, if it is not recognised."""
         if file.points_in_a_row != 1 or file.shape not in ("Point", "Unknown"):
             shape = "an origin and a destination" if file.points_in_a_row != 1 else file.shape
-            remedy = "Save lines as GPX or GeoJSON, and give that."
-            raise InvalidFile(str(file.path), shape, "a table with one point in each row", remedy)
+            raise _no_points(file.path, shape)
         allowed = [name for name in file.columns if name not in file.unsafe]
         for name in keep:
             check_measured(name)
@@ -71,6 +70,9 @@ class TableTracks(TrackFormat):
         names = tuple(dict.fromkeys([*self.candidates, *self.keep]))
         batches = [batch for batch in self.file.batches(names) if len(batch)]
         batches = [batch if (there := batch.present()).all() else batch.chosen(there) for batch in batches]
+        others = {shape for batch in batches for shape in batch.types} - {"Point"}
+        if others:
+            raise _no_points(path, " and ".join(sorted(others)))
         if not sum(map(len, batches)):
             raise InvalidFile(str(path), "no locations", "a file with locations", "Choose another file.")
         columns = pa.concat_tables([batch.columns for batch in batches])
@@ -118,6 +120,11 @@ class TableTracks(TrackFormat):
         batch = Batch(form, 0, 1.0, places, table)
         form.check_batch(batch)
         form.write(path, iter([batch]), table.schema)
+
+
+def _no_points(path: Path, shape: str) -> InvalidFile:
+    remedy = "Save lines as GPX or GeoJSON, or as a layer of lines alone, and give that."
+    return InvalidFile(str(path), shape, "a table with one point in each row", remedy)
 
 
 def _own_type(values: Sequence[object]) -> list[object]:
