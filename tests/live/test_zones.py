@@ -120,6 +120,8 @@ def test_a_zone_is_drawn_once(tmp_path: Path) -> None:
     assert zoned(tmp_path).zones == one.zones
     first = one.zones[0]
     assert one.zone("37.9,-122.3", centres=tmp_path / "centres.json") != first
+    one.zone(AT_HOME, centres=tmp_path / "centres.json")
+    assert sorted(each.name for each in one._zones.values()) == ["home", "zone 2"]
     assert len(one.zones) == 2
     with pytest.raises(InvalidParameter, match="one place"):
         one.zone(["37.9,-122.3", AT_HOME], centres=tmp_path / "centres.json")

@@ -45,12 +45,12 @@ def serve(file: Path | None, example: bool, holder: str | None) -> None:
         return
 
     def ready(address: str, without: list[str]) -> None:
+        # What was published stays published.
+        terminal.state().released = "What was published"
         terminal.say(f"The service is at {address}, and its live page at {address}/live. Ctrl-C ends it.")
         for each in without:
             terminal.say(f"No token yet: geoveil serve {file} --token {each}")
 
-    # What was published stays published.
-    terminal.state().released = "What was published"
     # A service is ended by its supervisor as by Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -58,4 +58,5 @@ def serve(file: Path | None, example: bool, holder: str | None) -> None:
     except KeyboardInterrupt:
         terminal.say("The service has ended. Streams go on at the next start.")
     except OSError as problem:
-        raise click.UsageError(f"{file}, listen: {problem.strerror or problem}") from None
+        reason = problem.strerror or problem
+        raise click.UsageError(f"The service cannot listen at the address in {file}: {reason}.") from None

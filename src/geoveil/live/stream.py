@@ -420,6 +420,9 @@ class Stream(Card):
         """
         with self._lock:
             known = drawn_zone(place, hide, name, self._source, centres=centres, margin=margin, near=near)
+            if not name:
+                before = self._zones.get(known.zone.id)
+                known = before or known._replace(name=f"zone {len(self._zones) + 1}")
             self._store.add_zone(known.zone.id, known.text())
             self._zones[known.zone.id] = known
         return known.zone
@@ -456,7 +459,7 @@ class Stream(Card):
         return "Stream of live locations", [
             *rows,
             ("area", self.area.name),
-            *((f"zone {each.name}".rstrip(), _zone_words(each)) for each in self._zones.values()),
+            *((each.name, _zone_words(each)) for each in self._zones.values()),
             ("last ping", seen),
             (
                 f"a year at one place{' outside of zones' * bool(self._zones)}",
