@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,9 +40,13 @@ class Receiver:
 
     def wait(self, count: int, seconds: float = 60.0) -> list[Received]:
         """The requests, once there are so many."""
-        with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.requests) >= count, seconds), len(self.requests)
+        self.until(lambda: len(self.requests) >= count, seconds)
         return self.requests
+
+    def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Wait until the requests meet a condition."""
+        with self.arrived:
+            assert self.arrived.wait_for(condition, seconds), len(self.requests)
 
 
 @contextmanager

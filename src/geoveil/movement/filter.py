@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from math import exp, expm1, log
+from operator import attrgetter
 from typing import NamedTuple, TypedDict
 
 from geoveil.movement.habits import Habits
@@ -23,6 +24,8 @@ STEP, LONGEST = 600.0, 36
 _LEAST, _FAINT = 1e-7, 1e-6
 #: A part is not begun at a place that is farther than this: the negative exponent of its likelihood.
 _FAR = 14.0
+#: Places at which stays are begun in one step, the likeliest: the time of a step must not grow with what was learnt.
+_CANDIDATES = 3
 #: Steps whose coefficients are kept.
 _KEPT = 64
 
@@ -182,6 +185,7 @@ class Filter:
                 self._motions.clear()
             change = self._motions[seconds] = motions(self.habits, seconds)
         begun: dict[int, MixturePart] = {}
+        arrived: dict[int, MixturePart] = {}
         stopped: MixturePart | None = None
         for a in self.parts:
             if not a.mode:
@@ -207,13 +211,14 @@ class Filter:
                     stopped = MixturePart(ended, STAY, a.x, a.y, a.spread)
                 else:
                     merge(stopped, MixturePart(ended, STAY, a.x, a.y, a.spread))
-                self._stop_at_places(a, ended, begun)
+                self._stop_at_places(a, ended, arrived)
         self.parts.extend(begun.values())
+        self.parts.extend(sorted(arrived.values(), key=attrgetter("weight"))[-_CANDIDATES:])
         if stopped is not None:
             self.parts.append(stopped)
         self.parts = _reduced(self.parts, self._most)
 
-    def _stop_at_places(self, a: MixturePart, ended: float, begun: dict[int, MixturePart]) -> None:
+    def _stop_at_places(self, a: MixturePart, ended: float, arrived: dict[int, MixturePart]) -> None:
         """Begin a stay at each known place where a trip may have ended."""
         drawn = ended * self.habits.attraction
         if drawn <= _FAINT * a.spread:
@@ -229,7 +234,7 @@ class Filter:
                     new = MixturePart(
                         weight, STAY, a.x + gain * dx, a.y + gain * dy, gain * place.variance, place=number
                     )
-                    _add(begun, -1 - number, new)
+                    _add(arrived, number, new)
 
 
 def _add(parts: dict[int, MixturePart], key: int, part: MixturePart) -> None:
@@ -258,8 +263,10 @@ def _reduced(parts: Sequence[MixturePart], most: int) -> list[MixturePart]:
     kept = [a for a in parts if a.weight > _LEAST * total]
     for a in kept:
         a.weight /= total
+    if len(kept) <= most:
+        return kept
     # Costs of pairs, in rows below the diagonal: a merger changes only those of the part that it leaves.
-    costs = [[_cost(a, b) for b in kept[:row]] for row, a in enumerate(kept)] if len(kept) > most else []
+    costs = [_costs(kept, row) for row in range(len(kept))]
     while len(kept) > most:
         j = min(range(1, len(kept)), key=[math.inf, *map(min, costs[1:])].__getitem__)
         least = min(costs[j])
@@ -268,15 +275,17 @@ def _reduced(parts: Sequence[MixturePart], most: int) -> list[MixturePart]:
         else:
             gone, i = j, costs[j].index(least)
             merge(kept[i], kept[j])
-            costs[i] = [_cost(kept[i], b) for b in kept[:i]]
+            a, costs[i] = kept[i], _costs(kept, i)
             for row in range(i + 1, len(kept)):
-                costs[row][i] = _cost(kept[i], kept[row])
+                b = kept[row]
+                costs[row][i] = merging_cost(a, b) if a.mode == b.mode else math.inf
         del kept[gone], costs[gone]
         for after in costs[gone:]:
             del after[gone]
     return kept
 
 
-def _cost(a: MixturePart, b: MixturePart) -> float:
-    """Return the cost of merging two parts, which is infinite if they have different modes."""
-    return merging_cost(a, b) if a.mode == b.mode else math.inf
+def _costs(parts: Sequence[MixturePart], row: int) -> list[float]:
+    """Return the costs of merging a part with those before it, which are infinite for other modes."""
+    a = parts[row]
+    return [merging_cost(a, b) if a.mode == b.mode else math.inf for b in parts[:row]]
