@@ -61,7 +61,7 @@ def sharpen_flows(noisy: Floats, shape: tuple[int, int], taps: Floats, deviation
     """
     maps = np.reshape(noisy, (-1, *shape, *shape))
     kind: Any = np.float32 if float(np.abs(maps).max(initial=0.0)) < _SINGLE * deviation else np.float64
-    axes = [_eigen(length, taps) for length in (*shape, *shape)]
+    axes = _eigen_axes(shape, taps)
     there = [vectors.astype(kind) for _, vectors in axes]
     back = [np.ascontiguousarray(vectors.T) for vectors in there]
     ends = np.multiply.outer(axes[0][0], axes[1][0])
@@ -75,11 +75,13 @@ def sharpen_flows(noisy: Floats, shape: tuple[int, int], taps: Floats, deviation
     fitted = [_turned(each.astype(kind).ravel(), there) * inverse for each in maps]
     shown, rest = np.zeros((2, len(maps), strength.size), kind)
     constant = 0.0
-    for _ in range(min(max(_PAIRS // maps.size, _FEWEST), _MOST)):
+    for step in range(min(max(_PAIRS // maps.size, _FEWEST), _MOST)):
         for close, estimate, multiplier in zip(fitted, shown, rest, strict=True):
-            turned = _turned(estimate - multiplier, there)
-            turned *= kept
-            turned += close
+            turned = close
+            if step:
+                turned = _turned(estimate - multiplier, there)
+                turned *= kept
+                turned += close
             multiplier += _turned(turned, back)
             np.maximum(multiplier - kind(constant), 0.0, out=estimate)
             multiplier -= estimate
@@ -92,25 +94,35 @@ def sharpen_flows(noisy: Floats, shape: tuple[int, int], taps: Floats, deviation
 
 def blurred_flows(flows: Floats, shape: tuple[int, int], taps: Floats) -> Floats:
     """Return flows from cell to cell as the kernel blurs them, without noise."""
-    axes = [_eigen(length, taps) for length in (*shape, *shape)]
+    axes = _eigen_axes(shape, taps)
     blurs = [(vectors * values) @ vectors.T for values, vectors in axes]
     return np.asarray(_turned(np.ravel(flows), blurs), dtype=float).reshape(np.shape(flows))
 
 
+def _eigen_axes(shape: tuple[int, int], taps: Floats) -> list[tuple[Floats, Floats]]:
+    """Return the eigenvalues and eigenvectors of the blur along the axes of origins and of destinations."""
+    found = {length: _eigen(length, taps) for length in {*shape}}
+    return [found[length] for length in (*shape, *shape)]
+
+
 def _eigen(length: int, taps: Floats) -> tuple[Floats, Floats]:
     """Return the eigenvalues and eigenvectors of the blur along an axis of `length` cells."""
-    middle = len(taps) // 2
-    apart = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
-    blur = np.where(apart <= middle, taps[np.minimum(middle + apart, len(taps) - 1)], 0.0)
-    values, vectors = np.linalg.eigh(blur)
+    from scipy.linalg import eig_banded
+
+    reach = min(len(taps) // 2, length - 1) + 1
+    # Each diagonal of the blur's matrix holds one tap.
+    diagonals = np.repeat(taps[len(taps) // 2 :][:reach, None], length, axis=1)
+    values, vectors = eig_banded(diagonals, lower=True)
     return values, vectors
 
 
 def _turned(flows: NDArray[Any], matrices: list[NDArray[Any]]) -> NDArray[Any]:
     """Multiply each axis of flows, which are given one after the other, by a matrix.
 
-    A product moves the first axis to the end, so after one for each axis they are in order again.
+    The two axes of destinations are turned first, then those of origins. The product of one small matrix for each
+    other end keeps to one thread: threads that wait for each other took ten times the processor time.
     """
-    for matrix in matrices:
-        flows = (flows.reshape(len(matrix), -1).T @ matrix).ravel()
+    for rows, columns in (matrices[2:], matrices[:2]):
+        maps = np.matmul(np.matmul(rows.T, flows.reshape(-1, len(rows), len(columns))), columns)
+        flows = maps.reshape(len(maps), -1).T.ravel()
     return flows

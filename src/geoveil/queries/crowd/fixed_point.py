@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class Units:
     total: float
     count: int
 
-    @property
+    @cached_property
     def coarse(self) -> float:
         """The coarse unit: 2^52 of it are at least the total.
 
@@ -42,7 +43,7 @@ class Units:
         """
         return math.ldexp(1.0, math.frexp(self.total)[1] - 52)
 
-    @property
+    @cached_property
     def fine(self) -> float:
         """The fine unit: a rest is at most half a coarse unit, and `count` of them are below 2^53 fine units."""
         return self.coarse * math.ldexp(1.0, self.count.bit_length() - 53)

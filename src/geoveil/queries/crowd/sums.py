@@ -252,10 +252,11 @@ class TripSums(KernelSums):
                 first += last
                 if at is not None:
                     first += at[rows] * self._cells
-                room = (np.empty(len(first)), np.empty(len(first)))
+                room, product = (np.empty(len(first)), np.empty(len(first))), np.empty(len(first))
                 arrivals = [(i * width + j, a * b) for i, a in enumerate(end_along) for j, b in enumerate(end_across)]
                 for i, row_weight in enumerate(along):
                     for j, column_weight in enumerate(across):
                         left = row_weight * column_weight * w[rows]
                         for offset, arrived in arrivals:
-                            self._add(first, (i * width + j) * plane + offset, left * arrived, room)
+                            np.multiply(left, arrived, out=product)
+                            self._add(first, (i * width + j) * plane + offset, product, room)
