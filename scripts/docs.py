@@ -109,7 +109,20 @@ def certificate() -> str:
     return "\n".join(rows)
 
 
-GENERATED: dict[str, Callable[[], str]] = {"commands": commands, "errors": errors, "certificate": certificate}
+def crowd() -> str:
+    """The table of what a release about a crowd protects, without the rows that all releases share."""
+    from geoveil.report.limits_table import CROWD_TABLE, HEADINGS, TABLE
+
+    rows = [(f"**{topic.about}**", *topic[1:]) for topic in CROWD_TABLE if topic not in TABLE]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (HEADINGS, ("---",) * len(HEADINGS), *rows))
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "errors": errors,
+    "certificate": certificate,
+    "crowd": crowd,
+}
 
 
 def filled(text: str) -> str:

@@ -1,6 +1,7 @@
 """The tables of what a release protects, what it does not, and what to ask: of points, and of numbers of a crowd.
 
-The report page shows one of them, and a test compares them with those in `docs/understand/limits.md`.
+The report page shows one of them. `docs/understand/limits.md` has the first, which a test compares, and the site
+adds the rows of the second that are not in it.
 """
 
 from __future__ import annotations
