@@ -180,7 +180,7 @@ def test_the_owner_is_told_in_words() -> None:
     assert "5 tracks" not in told
     assert "500m" not in told
     assert "a map of roads comes within" in str(found.told(others, roads=True))
-    assert "None of the ways to shorten tracks" in str(found.told(others[2:]))
+    assert "No way to shorten tracks" in str(found.told(others[2:]))
     assert "No track ends at the disc" in str(attempted(Rules(), 60.0, ends=0).told(others))
 
 

@@ -306,7 +306,7 @@ class Attempt:
         return Message(
             "An attacker with the {ends} of your tracks at the disc and {map} comes within {near} of the place; the "
             "centre of the disc is {centre} from it. "
-            + (f"What helps: {helps}. " if best else "None of the ways to shorten tracks that were tried helps much. ")
+            + (f"What helps: {helps}. " if best else "No way to shorten tracks that was tried helps much. ")
             + "A new place gets a larger disc if a longer distance is hidden. This is measured, and not promised.",
             ends=counted(self.ends, "end"),
             map="a map of roads" if roads else "the roads that they show",
