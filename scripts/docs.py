@@ -36,6 +36,7 @@ BESIDE = {
     "benchmarks/README.md": "project/benchmarks.md",
     "benchmarks/strangers-protocol.md": "project/strangers-protocol.md",
     "benchmarks/strangers.md": "project/strangers.md",
+    "src/geoveil/noise/ROUNDING.md": "project/rounding.md",
     "src/geoveil/certificates/certificate.schema.json": "look-up/certificate.schema.json",
 }
 LARGEST = 300_000

@@ -54,7 +54,7 @@ def rounding(radius: float) -> float:
 
     Notes
     -----
-    docs/understand/projections.md derives it: 12·radius·`ACCURACY` for the formula, a margin for moving points to
+    noise/ROUNDING.md derives it: 12·radius·`ACCURACY` for the formula, a margin for moving points to
     the edge of the disc, and 2^-27 m for the rounding of a difference of longitudes of up to 540°.
     """
     return 16 * ACCURACY * radius + 2.0**-27

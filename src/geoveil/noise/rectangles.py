@@ -1,7 +1,7 @@
 """Exact normal variables: rectangles below the density, and rejection for the little that they leave.
 
 With probability 96.2% a variable is a uniform place in a random rectangle: a table and an addition, without a
-logarithm or a sine. docs/understand/exactness.md has the proof and the error bounds.
+logarithm or a sine. ROUNDING.md has the proof and the error bounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Noise of scale 1 for tuples of points: normal, Laplace in any dimension, and uniform in balls.
 
 Noise comes in blocks of rows, so that the random bits of only some ten thousand rows are in memory at a time. The
-error bounds are derived in docs/understand/exactness.md.
+error bounds are derived in ROUNDING.md.
 """
 
 from __future__ import annotations

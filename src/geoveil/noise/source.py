@@ -103,7 +103,7 @@ class Entropy(Source):
 
     Every variable is a closed formula of uniform bit strings, or one of several that comparisons of strings choose
     (`rectangles`). Its double has an error bound that covers the bits not drawn, the rounding of each step, and
-    `ACCURACY` for numpy's functions; docs/understand/exactness.md derives the bounds. Where a bit string is so near 0
+    `ACCURACY` for numpy's functions; ROUNDING.md derives the bounds. Where a bit string is so near 0
     or 1 that the bound would not hold, the double is computed from a ball. If numpy's functions are less accurate than
     `ACCURACY` on this machine, everything that is released is computed from balls.
 
