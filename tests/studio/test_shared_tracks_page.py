@@ -97,6 +97,20 @@ def test_a_look_says_how_near_attacks_come(project: Project) -> None:
     assert project.tracks.request().rules.trim == 200
 
 
+def test_a_place_near_a_known_one_is_asked_about(project: Project) -> None:
+    """The refusal names a field of the page, with which the place is hidden; then nothing is said of it any more."""
+    asked(project, "share")
+    nearby = {"places": f"{HOME[1] + 0.001}, {HOME[0]}", "target": "again"}
+    told = asked(project, "share", **nearby)
+    assert "Say “same” under “A place near a known one” if it is the known place" in told
+    assert '<option value="same">' in pages.render("tracks", project)
+    done = asked(project, "share", **nearby, near="another")
+    assert "within 100 m of a known one" not in done
+    assert "--near another" in done
+    said = sent(project, "tracks", **{**FIELDS, "files": "rides", "do": "share", "target": "again"})
+    assert said.endswith("again exists. Type another name for the released file or folder.")
+
+
 def test_places_are_found_and_confirmed(project: Project, tmp_path: Path) -> None:
     """Where tracks begin and end is listed; a place is hidden if its owner presses its button, and not before."""
     page = asked(project, "find", places="")

@@ -22,6 +22,7 @@ _ARGUMENTS |= {"lattice": "the number of cells", "rows": "the number of rows of 
 _MENTIONS = {name: row.page.mention for name, row in SETTINGS.items() if row.page.mention}
 #: The names of choices with a certain value in remedies.
 _VALUES = {
+    **{("near", value): f"“{value}” under “A place near a known one”" for value in ("same", "another")},
     ("outside", "drop"): "“remove their rows” under “Points outside the area”",
     ("outside", "clamp"): "“move them to the edge” under “Points outside the area”",
     ("missing", "drop"): "“remove them” under “Rows without a location”",

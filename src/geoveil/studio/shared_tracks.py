@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from geoveil.report import Layer
     from geoveil.requests.shared_tracks import CutTracks, TrackFiles
     from geoveil.requests.zones_request import ZonesRequest
+    from geoveil.zones import Near
 
 __all__ = ["FIELDS", "PlacesFound", "TracksPage", "TracksShown"]
 
 #: The fields of the form, and what is in them at first.
-FIELDS = {"places": "", "hide": "200 m", "centres": "centres.json", "shorten": "", "keep": "", "target": "shared"}
+FIELDS = {
+    **{"places": "", "near": "", "hide": "200 m", "centres": "centres.json", "shorten": "", "keep": ""},
+    "target": "shared",
+}
 #: How many places are proposed.
 _PROPOSED = 6
 
@@ -117,6 +121,9 @@ class TracksPage:
         if typed := given.get("files", ""):
             self.paths = [(typed_path(typed, "file of tracks"), typed)]
         self.fields = {name: given.get(name, "") for name in FIELDS}
+        if self.job is not None and self.job.problem is not None:
+            # What was wrong before is about other fields.
+            self.job = None
         if confirmed := given.get("confirmed", ""):
             self.fields["places"] = f"{self.fields['places'].rstrip()}\n{confirmed}".strip()
 
@@ -137,6 +144,7 @@ class TracksPage:
         for name, what in (("centres", "the file of centres"), ("target", "the released file or folder")):
             if not fields[name]:
                 raise GeoveilError(f"The path of {what} is missing.", "Type it.")
+        near: Near | None = "same" if fields["near"] == "same" else "another" if fields["near"] == "another" else None
         return ZonesRequest(
             tuple(path for path, _ in self.paths),
             places,
@@ -145,6 +153,7 @@ class TracksPage:
             Rules.of(shorten=fields["shorten"] or None),
             str(typed_path(fields["target"], "released file")),
             keep=tuple(fields["keep"].split()),
+            near=near,
         )
 
     def _check_chosen(self) -> None:
@@ -168,8 +177,9 @@ class TracksPage:
         """Look at what would be left, or share it, in the background. One at a time."""
         self._check_idle()
         request = self.request()
+        if Path(request.target).exists():
+            raise GeoveilError(f"{request.target} exists.", "Type another name for the released file or folder.")
         request.check(overwrite=False)
-
         names = [name for _, name in self.paths]
 
         def work(tell: Progress) -> TracksShown:
