@@ -151,13 +151,14 @@ def test_tables_in_other_languages_are_recognised(run: Any, tmp_path: Path) -> N
     assert run(*shlex.split(commands[-1])[1:]).code == 0
 
 
-def test_lengths_of_time_are_offered_where_persons_are_known(run: Any, tmp_path: Path) -> None:
-    """A column may name persons and has gaps: all of their movements are not one person's to be cut into days."""
-    frame = _tracks(20, 40)
-    frame.loc[::50, "rider"] = ""
+@pytest.mark.parametrize("name", ["rider", "ID"])
+def test_lengths_of_time_are_offered_where_persons_are_known(name: str, run: Any, tmp_path: Path) -> None:
+    """A column may name persons: their movements are not one person's, to be cut into days and smoothed."""
+    frame = _tracks(20, 40).rename(columns={"rider": name})
+    frame.loc[::50, name] = "" if name == "rider" else frame[name]
     frame.to_csv(tmp_path / "t.csv", index=False)
     found = _checked(run, "t.csv")
-    assert any("--person rider --pseudonyms" in finding["remedy"] for finding in found["findings"])
+    assert any(f"--person {name} --pseudonyms" in finding["remedy"] for finding in found["findings"])
     uses = [each for use in found["purposes"] for each in (use, *use["others"])]
     assert not any("protect" in use["settings"] for use in uses)
 

@@ -35,6 +35,8 @@ _NEVER = frozenset(
 #: Endings of files that record the movements of one person.
 _RECORDINGS = frozenset((".gpx", ".kml", ".fit", ".tcx", ".igc", ".nmea", ".log", ".plt"))
 _TRIPS = frozenset(("trip", "tripid", "traj", "trajectory", "trajectoryid"))
+#: Words in the names of columns that may tell persons apart.
+_IDS = frozenset(("id", "ids", "identifier"))
 #: Rows of a path: the smallest number that is judged, and the length of a typical step over the distance of rows that
 #: are far apart in the file.
 _FEW_ROWS, _STEP = 12, 0.2
@@ -71,14 +73,15 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
 
 
 def unclear_persons(file: LocationFile, frame: geopandas.GeoDataFrame) -> list[str]:
-    """Return the columns that are named like persons and have several values, some of them in several rows.
+    """Return the columns that are named like persons, or as an id, and whose values come several times.
 
     Where none of them is guessed to name persons, only the owner knows whether it does.
     """
     if _of_one_account(file) or recorded_by_one(file, frame):
         return []
     likely = [name for name in file.recognised.persons if name in frame and name not in file.structure]
-    return [str(name) for name in likely if _repeats(frame[name]) and frame[name].nunique() > 1]
+    several = [str(name) for name in likely if 1 < frame[name].nunique() <= REPEATED * len(frame)]
+    return [name for name in several if _repeats(frame[name]) or not _IDS.isdisjoint(words(name))]
 
 
 def _repeats(labels: pd.Series[Any]) -> bool:
