@@ -28,9 +28,6 @@ __all__ = [
 #: A bet risks at most this share of the wealth.
 BOLDEST = 0.9
 
-#: Steps of the searches for a bound: the interval shrinks by 2^-40.
-_STEPS = 40
-
 
 def most_wealth(payoffs: Floats, bets: Floats | float) -> float:
     """Return the logarithm of the largest wealth of a gambler who begins with 1 and bets on each payoff in turn.
@@ -57,14 +54,14 @@ def most_wealth(payoffs: Floats, bets: Floats | float) -> float:
     return max(0.0, float(np.cumsum(np.log1p(bets * payoffs)).max())) if len(payoffs) else 0.0
 
 
-def largest_refuted(refuted: Callable[[float], bool], low: float, high: float) -> float:
+def largest_refuted(refuted: Callable[[float], bool], low: float, high: float, steps: int = 40) -> float:
     """Return the largest value that is refuted, between a low and a high one, or `low` if that is not refuted.
 
-    What refutes a value has to refute all lower ones.
+    What refutes a value has to refute all lower ones. The interval is halved so many times.
     """
     if not refuted(low):
         return low
-    for _ in range(_STEPS):
+    for _ in range(steps):
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
@@ -165,7 +162,9 @@ def _lower_rate(hits: int, trials: int, level: float) -> float:
     return level / trials if hits == 1 else float(betaincinv(hits, trials - hits + 1, level))
 
 
-def gaussian_rho_of_hits(hits: NDArray[np.bool_], distance: Floats, level: float, *, times: float = 1.0) -> float:
+def gaussian_rho_of_hits(
+    hits: NDArray[np.bool_], distance: Floats, level: float, *, weights: Floats | None = None
+) -> float:
     """Return a lower bound on ρ for Gaussian-like noise from guesses between two places each.
 
     Parameters
@@ -176,8 +175,8 @@ def gaussian_rho_of_hits(hits: NDArray[np.bool_], distance: Floats, level: float
         The distance between the two places of each.
     level : float
         The largest probability that the bound is too large.
-    times : float
-        To foresee the bound of so many times the guesses.
+    weights : array, optional
+        How many guesses each stands for, to foresee the bound of other guesses.
 
     Notes
     -----
@@ -186,13 +185,16 @@ def gaussian_rho_of_hits(hits: NDArray[np.bool_], distance: Floats, level: float
     """
     from scipy.special import ndtr
 
-    least, _ = rate_limits(round(times * int(np.sum(hits))), round(times * len(hits)), level)
+    made = np.ones(len(hits)) if weights is None else weights
+    least, _ = rate_limits(round(float(made @ hits)), max(round(float(made.sum())), 1), level)
     far = np.asarray(distance, dtype=float)
     most = 200.0 / float(np.min(far)) ** 2
-    return largest_refuted(lambda rho: float(np.mean(ndtr(far * math.sqrt(rho / 2)))) < least, 0.0, most)
+    return largest_refuted(lambda rho: float(made @ ndtr(far * math.sqrt(rho / 2))) < least * made.sum(), 0.0, most)
 
 
-def epsilon_of_guesses(hits: NDArray[np.bool_], distance: Floats, level: float, *, times: float = 1.0) -> float:
+def epsilon_of_guesses(
+    hits: NDArray[np.bool_], distance: Floats, level: float, *, weights: Floats | None = None
+) -> float:
     """Return a lower bound on ε from guesses of one run, whatever the dependence between persons.
 
     Parameters
@@ -204,8 +206,8 @@ def epsilon_of_guesses(hits: NDArray[np.bool_], distance: Floats, level: float, 
         The distance between the two places of each.
     level : float
         The largest probability that the bound is too large.
-    times : float
-        To foresee the bound of so many times the guesses.
+    weights : array, optional
+        How many guesses each stands for, to foresee the bound of other guesses.
 
     Notes
     -----
@@ -215,7 +217,8 @@ def epsilon_of_guesses(hits: NDArray[np.bool_], distance: Floats, level: float, 
     """
     from scipy.special import expit
 
-    least, _ = rate_limits(round(times * int(np.sum(hits))), round(times * len(hits)), level)
+    made = np.ones(len(hits)) if weights is None else weights
+    least, _ = rate_limits(round(float(made @ hits)), max(round(float(made.sum())), 1), level)
     far = np.asarray(distance, dtype=float)
     most = 100.0 / float(np.min(far))
-    return largest_refuted(lambda epsilon: float(np.mean(expit(epsilon * far))) < least, 0.0, most)
+    return largest_refuted(lambda epsilon: float(made @ expit(epsilon * far)) < least * made.sum(), 0.0, most)

@@ -90,12 +90,15 @@ class Score:
         The weight of each function, first for the mean of a person's points, then for the sum over all of them.
     unit : float
         The unit of displacements in metres.
+    factor : float
+        The factor that is contained in the weights, by which ratios that were not fitted are right on average.
     """
 
     name: str
     functions: Sequence[Functions] = field(repr=False)
     weights: Floats = field(repr=False)
     unit: float
+    factor: float = 1.0
 
     def ratios(self, canaries: Canaries) -> Floats:
         """Return for each canary how much more what was released speaks for its true place than for the other one."""
@@ -135,12 +138,14 @@ def learn_score(canaries: Canaries) -> Score:
     shapes = _shapes(canaries)
     losses = [_loss(_unseen(canaries, functions, unit)) for _, functions, unit in shapes]
     name, functions, unit = shapes[int(np.argmin(losses))]
-    return Score(name, functions, _fitted(_contrasts(canaries, functions, unit)), unit)
+    # Fits to all of few canaries are too sure of themselves: a factor makes ratios right where they were not fitted.
+    factor = float(_fitted(_unseen(canaries, functions, unit)[:, None])[0])
+    return Score(name, functions, factor * _fitted(_contrasts(canaries, functions, unit)), unit, factor)
 
 
 def unseen_ratios(canaries: Canaries, score: Score) -> Floats:
     """Return the ratios of a score's shape for canaries that it is learnt from, each from a fit to other canaries."""
-    return _unseen(canaries, score.functions, score.unit)
+    return score.factor * _unseen(canaries, score.functions, score.unit)
 
 
 def _loss(ratios: Floats) -> float:

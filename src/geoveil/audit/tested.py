@@ -32,10 +32,10 @@ _HIGHS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0)
 _LOW = 8.0
 
 #: Rényi orders that the search tries beside 1.
-_ORDERS = (1.5, 2.0, 4.0)
+_ORDERS, _RENYI_HIGHS = (1.5, 2.0, 4.0), (1.0, 2.0, 4.0)
 
 #: Stakes that the search tries, as shares of the boldest one.
-_STAKES = np.geomspace(1e-3, 1.0, 40)
+_STAKES = np.geomspace(1e-2, 1.0, 16)
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,14 @@ class Scored:
         The ratio of each.
     by_run : bool
         Whether a run is one trial, and not a canary.
+    weights : array, optional
+        How many canaries each stands for, in a forecast.
     """
 
     canaries: Canaries
     ratios: Floats
     by_run: bool = False
+    weights: Floats | None = None
 
     @property
     def trials(self) -> int:
@@ -63,7 +66,29 @@ class Scored:
 
     def take(self, persons: Ints) -> Scored:
         """Return some of the canaries."""
-        return Scored(self.canaries.take(persons), self.ratios[persons], self.by_run)
+        weights = None if self.weights is None else self.weights[persons]
+        return Scored(self.canaries.take(persons), self.ratios[persons], self.by_run, weights)
+
+    def forecast(self, trials: float) -> Scored:
+        """Return what to expect of so many other trials.
+
+        If a ratio is right, its sign is wrong with the probability that it states: so each counts in part for the
+        other sign, and rare losses are foreseen that did not happen here.
+        """
+        if self.by_run:
+            return self
+        wrong = 1 / (1 + np.exp(np.minimum(np.abs(self.ratios), 50.0)))
+        twice = self._twice()
+        sizes = np.concatenate([1 - wrong, wrong]) * trials / len(self.ratios)
+        return Scored(twice, np.concatenate([abs(self.ratios), -abs(self.ratios)]), False, sizes)
+
+    def _twice(self) -> Canaries:
+        """Return every canary twice, without what was released."""
+        told, nobody = self.canaries, np.zeros(0, dtype=np.int64)
+        a, b, at_b, place, run = (
+            np.concatenate([part, part]) for part in (told.a, told.b, told.at_b, told.place, told.run)
+        )
+        return Canaries(a, b, at_b, np.zeros((0, 2)), nobody, place, run)
 
     def payoffs(self, payoff: Payoff, budget: float) -> Floats:
         """Return the payoff of each trial: of a canary, or the mean over a run."""
@@ -102,17 +127,18 @@ class Betting(Way):
     def tuned(self, search: Scored, level: float, trials: float) -> tuple[Betting, float]:
         best = self.stake
         log_bar = -math.log(level)
+        weights = np.full(search.trials, trials / search.trials) if search.weights is None else search.weights
 
         def grows(budget: float) -> bool:
             nonlocal best
             payoffs = search.payoffs(self.payoff, budget)
             stakes = BOLDEST * _STAKES / -self.payoff.least(search.canaries.distance, budget)
-            growth = np.log1p(stakes[:, None] * payoffs).mean(axis=1)
-            if enough := trials * growth.max() >= log_bar:
+            growth = np.log1p(stakes[:, None] * payoffs) @ weights
+            if enough := growth.max() >= log_bar:
                 best = float(stakes[np.argmax(growth)])
             return bool(enough)
 
-        expected = largest_refuted(grows, 0.0, self._most(search))
+        expected = largest_refuted(grows, 0.0, self._most(search), steps=14)
         return Betting(self.payoff, self.power, best), expected
 
     def bound(self, scored: Scored, level: float) -> float:
@@ -144,9 +170,8 @@ class Guessing(Way):
 
     def tuned(self, search: Scored, level: float, trials: float) -> tuple[Guessing, float]:
         thresholds = [0.0] if self.gaussian else [0.0, *np.quantile(np.abs(search.ratios), np.linspace(0.1, 0.99, 15))]
-        times = trials / max(search.trials, 1)
         tried = [Guessing(self.gaussian, float(threshold)) for threshold in thresholds]
-        expected = [way._of(search, level, times) for way in tried]
+        expected = [way._of(search, level) for way in tried]
         best = int(np.argmax(expected))
         return tried[best], expected[best]
 
@@ -156,12 +181,13 @@ class Guessing(Way):
     def estimate(self, scored: Scored) -> float:
         return self._of(scored, 0.5)
 
-    def _of(self, scored: Scored, level: float, times: float = 1.0) -> float:
+    def _of(self, scored: Scored, level: float) -> float:
         made = np.full(len(scored.ratios), True) if self.gaussian else np.abs(scored.ratios) > self.threshold
         if not made.any():
             return 0.0
         bounded = gaussian_rho_of_hits if self.gaussian else epsilon_of_guesses
-        return bounded(scored.ratios[made] > 0, scored.canaries.distance[made], level, times=times)
+        weights = None if scored.weights is None else scored.weights[made]
+        return bounded(scored.ratios[made] > 0, scored.canaries.distance[made], level, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -173,7 +199,7 @@ class GaussianRates(Way):
     def tuned(self, search: Scored, level: float, trials: float) -> tuple[GaussianRates, float]:
         thresholds = np.quantile(search.ratios, np.linspace(0.05, 0.95, 19))
         tried = [GaussianRates(float(threshold)) for threshold in thresholds]
-        expected = [way._of(search, level, trials / max(search.trials, 1)) for way in tried]
+        expected = [way._of(search, level) for way in tried]
         best = int(np.argmax(expected))
         return tried[best], expected[best]
 
@@ -183,11 +209,12 @@ class GaussianRates(Way):
     def estimate(self, scored: Scored) -> float:
         return self._of(scored, 1.0)
 
-    def _of(self, scored: Scored, level: float, times: float = 1.0) -> float:
+    def _of(self, scored: Scored, level: float) -> float:
         from scipy.special import ndtri
 
-        n = round(times * len(scored.ratios))
-        hits, alarms = (round(times * int((sign * scored.ratios > self.threshold).sum())) for sign in (1, -1))
+        weights = np.ones(len(scored.ratios)) if scored.weights is None else scored.weights
+        n = round(float(weights.sum()))
+        hits, alarms = (round(float(weights @ (sign * scored.ratios > self.threshold))) for sign in (1, -1))
         least, _ = rate_limits(min(hits, n), n, level / 2)
         _, most = rate_limits(min(alarms, n), n, level / 2)
         if not most < least:
@@ -215,7 +242,8 @@ def _divergences(search: Scored) -> list[Payoff]:
     found: list[Payoff] = []
     for high in _HIGHS:
         away = np.clip(-search.ratios, -_LOW, high)
-        found.append(Divergence(_LOW, high, float(np.log(np.mean(np.exp(away))))))
-        for alpha in _ORDERS if high <= 5 else ():
-            found.append(RenyiDivergence(alpha, _LOW, high, float(np.log(np.mean(np.exp(alpha * away))) / alpha)))
+        found.append(Divergence(_LOW, high, float(np.log(np.average(np.exp(away), weights=search.weights)))))
+        for alpha in _ORDERS if high in _RENYI_HIGHS else ():
+            power = float(np.average(np.exp(alpha * away), weights=search.weights))
+            found.append(RenyiDivergence(alpha, _LOW, high, math.log(power) / alpha))
     return found
