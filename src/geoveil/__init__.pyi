@@ -3,6 +3,7 @@ from ._version import __version__
 from .advice import Advice
 from .answering.concerns import Concern
 from .answering.loading import load
+from .audit.mechanism_audit import audit_mechanism
 from .budget import Account, Entry, Ledger
 from .certificates import PublicKey, SigningKey
 from .geo import Area, AreaSuggestion, areas, local, suggest_area
@@ -52,6 +53,7 @@ __all__ = [
     "ZonesRelease",
     "__version__",
     "areas",
+    "audit_mechanism",
     "dist_1",
     "dist_2",
     "dist_inf",

@@ -378,6 +378,7 @@ def test_the_public_names_are_these() -> None:
         "ZonesRelease",
         "__version__",
         "areas",
+        "audit_mechanism",
         "dist_1",
         "dist_2",
         "dist_inf",

@@ -2,6 +2,7 @@
 
 from geoveil.audit.canaries import Canaries
 from geoveil.audit.evidence import Evidence, Verdict, judge
+from geoveil.audit.mechanism_audit import MechanismAudit, audit_mechanism
 from geoveil.audit.scores import Score, learn_score
 
-__all__ = ["Canaries", "Evidence", "Score", "Verdict", "judge", "learn_score"]
+__all__ = ["Canaries", "Evidence", "MechanismAudit", "Score", "Verdict", "audit_mechanism", "judge", "learn_score"]

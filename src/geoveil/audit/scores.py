@@ -16,7 +16,7 @@ import numpy as np
 from geoveil.audit.canaries import Canaries
 from geoveil.noise.reals import Floats
 
-__all__ = ["Score", "learn_score", "unseen_ratios"]
+__all__ = ["Score", "fitted", "learn_score", "unseen_ratios"]
 
 #: A function of displacements of shape (m, 2), in units of `Shape.unit`; its values have the shape (m, k).
 Functions = Callable[[Floats], Floats]
@@ -139,8 +139,8 @@ def learn_score(canaries: Canaries) -> Score:
     losses = [_loss(_unseen(canaries, functions, unit)) for _, functions, unit in shapes]
     name, functions, unit = shapes[int(np.argmin(losses))]
     # Fits to all of few canaries are too sure of themselves: a factor makes ratios right where they were not fitted.
-    factor = float(_fitted(_unseen(canaries, functions, unit)[:, None])[0])
-    return Score(name, functions, factor * _fitted(_contrasts(canaries, functions, unit)), unit, factor)
+    factor = float(fitted(_unseen(canaries, functions, unit)[:, None])[0])
+    return Score(name, functions, factor * fitted(_contrasts(canaries, functions, unit)), unit, factor)
 
 
 def unseen_ratios(canaries: Canaries, score: Score) -> Floats:
@@ -190,11 +190,11 @@ def _unseen(canaries: Canaries, functions: Sequence[Functions], unit: float, fol
     fold = np.arange(len(contrasts)) % folds
     ratios = np.zeros(len(contrasts))
     for held in range(folds):
-        ratios[fold == held] = contrasts[fold == held] @ _fitted(contrasts[fold != held])
+        ratios[fold == held] = contrasts[fold == held] @ fitted(contrasts[fold != held])
     return ratios
 
 
-def _fitted(contrasts: Floats, steps: int = 30) -> Floats:
+def fitted(contrasts: Floats, steps: int = 30) -> Floats:
     """Return the weights of a logistic regression in which every case is a success, with a small ridge, by Newton."""
     from scipy.special import expit
 
@@ -202,7 +202,7 @@ def _fitted(contrasts: Floats, steps: int = 30) -> Floats:
     size = np.where(size > 0, size, 1.0)
     x = contrasts / size
     k = x.shape[1]
-    ridge = 0.5 + 0.0 * k
+    ridge = 0.5
     weights = np.zeros(k)
 
     def objective(w: Floats) -> float:
