@@ -501,6 +501,14 @@ def test_a_shortened_release_has_shorter_tracks(ridden: Any, tmp_path: Path) -> 
     assert json.loads((tmp_path / "shared2.certificate.json").read_text())["rules"]["trim"] == 200
 
 
+def test_tracks_may_be_too_short(ridden: Any, tmp_path: Path) -> None:
+    """If --shorten leaves nothing, that is said; without it the same tracks are shared."""
+    make(tmp_path / "walks", [("walk", rides.straight(HOME))])
+    told = ridden("zones", "walks", *HIDDEN, "-o", "shared", "--shorten", "2 tracks")
+    assert (told.code, "Leave --shorten out" in told.err) == (3, True)
+    assert ridden("zones", "walks", *HIDDEN, "-o", "shared").code == 0
+
+
 def test_times_of_departure_are_not_released(run: Any, tmp_path: Path) -> None:
     """A table's column of departure is the same in every row of a track, and tells when it began."""
     (tmp_path / "walk.csv").write_text(

@@ -168,7 +168,11 @@ class ZonesRequest:
         """Return what is left of the files."""
         tracks = CutTracks.of(files, zones, self.rules, self.noise, self.area)
         if not tracks.shared:
-            remedy = "Give more tracks. Nothing was written; the centres are kept for the next time."
+            kept = "Nothing was written; the centres are kept for the next time."
+            if self.rules.shortened:
+                shorter = Message(f"Leave {{shorten}} out, or give more tracks. {kept}")
+                raise InvalidFile(str(self.paths[0]), "no point that is left", "tracks longer than that", shorter)
+            remedy = f"Give more tracks. {kept}"
             raise InvalidFile(str(self.paths[0]), "no point outside of the discs", "tracks that leave them", remedy)
         return tracks
 
