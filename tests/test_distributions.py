@@ -52,6 +52,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Wheel]:
     return built
 
 
+@pytest.mark.slow
 def test_the_wheel_is_small(wheels: dict[str, Wheel]) -> None:
     """The wheel holds geoveil and its names of places, and no data whose licence asks for more than a notice."""
     wheel = wheels["."]
@@ -65,6 +66,7 @@ def test_the_wheel_is_small(wheels: dict[str, Wheel]) -> None:
     assert "LGPL" not in notice
 
 
+@pytest.mark.slow
 def test_the_ground_has_its_licences(wheels: dict[str, Wheel]) -> None:
     """The ground is a wheel of its own, with the licences of coasts and roads."""
     wheel = wheels["ground"]
@@ -81,6 +83,7 @@ def test_the_ground_is_installed() -> None:
     assert distribution("geoveil-ground").version
 
 
+@pytest.mark.slow
 def test_metadata_say_where_it_runs(wheels: dict[str, Wheel]) -> None:
     """Users see which Pythons and systems are meant; what tests need is nothing that users can install."""
     wheel = wheels["."]

@@ -92,6 +92,7 @@ def test_luck_is_no_alarm() -> None:
 # Our own releases ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "asked"),
     [
@@ -175,6 +176,7 @@ def nothing(frame: pd.DataFrame, rng: np.random.Generator) -> Floats:
     return np.zeros((len(frame), 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [blur, small_offset, nothing])
 def test_broken_claims_are_found(tool: Any) -> None:
     """Tools that hide less than they claim are beaten, and the verdict says so."""
