@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import geoveil as gv
+from geoveil.live.positions import LivePosition
 from geoveil.live.store import MemoryStore, ReleasedPing
-from geoveil.live.stream import LivePosition
 from geoveil.mechanisms import Gaussian
 
 AREA = gv.local(lat=37.77, lon=-122.42, radius=50_000)

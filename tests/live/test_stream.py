@@ -125,7 +125,7 @@ def test_a_crash_costs_one_ping() -> None:
 )
 def test_times_are_rounded_down(time: Any, microseconds: int) -> None:
     """However they are given: otherwise two pings of one stretch could be a microsecond farther apart than it is."""
-    assert stream_module._microseconds(time) == START * MICROSECONDS + microseconds
+    assert stream_module.microseconds_of(time) == START * MICROSECONDS + microseconds
 
 
 def test_times_are_taken_exactly() -> None:

@@ -13,8 +13,9 @@ import geoveil as gv
 from geoveil.errors import InvalidParameter
 from geoveil.live import stream as stream_module
 from geoveil.live.joint import JointCommit
+from geoveil.live.positions import degrees_of
 from geoveil.live.store import LedgerStore, MemoryStore
-from tests.live.streams import DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
+from tests.live.streams import AREA, DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
 
 #: A place two kilometres from home, and one 40 m from it.
 AWAY = {"lat": HOME["lat"] + 0.02, "lon": HOME["lon"]}
@@ -80,7 +81,7 @@ def learns_inside(patch: pytest.MonkeyPatch) -> None:
         return seen
 
     truth: list[tuple[float, float]] = []
-    degrees = stream_module._degrees
+    degrees = degrees_of
 
     def looking(lat: object, lon: object) -> tuple[float, float]:
         place = degrees(lat, lon)
@@ -88,7 +89,7 @@ def learns_inside(patch: pytest.MonkeyPatch) -> None:
         truth.append((x, y))
         return place
 
-    patch.setattr(stream_module, "_degrees", looking)
+    patch.setattr(stream_module, "degrees_of", looking)
     patch.setattr(gv.Stream, "_answer", answer)
 
 
@@ -178,6 +179,45 @@ def test_time_in_zones_is_left_for_trips(tmp_path: Path, monkeypatch: pytest.Mon
     per_day = [sum(cost for at, cost in draws.drawn if (at // MICROSECONDS - START) // DAY == day) for day in range(3)]
     assert float(per_day[0]) < 0.1 * 5e-4
     assert float(per_day[2]) > 0.4 * 5e-4
+
+
+def test_precise_streams_hide_zones_alone(tmp_path: Path) -> None:
+    """Outside of zones true places are shown as they are, inside only the disc; nothing else is promised."""
+    one = gv.Stream(area=AREA, outside="precise")
+    with pytest.raises(InvalidParameter, match=r"stream\.zone\("):
+        one.update(START, **AWAY)
+    zone = one.zone(AT_HOME, name="home", centres=tmp_path / "centres.json")
+    seen = [one.update(START + 60 * minute, **(HOME if minute < 5 else AWAY)) for minute in range(10)]
+    assert [each.zone for each in seen] == ["home"] * 5 + [None] * 5
+    assert [each.new for each in seen] == [True, False, False, False, False, True, False, False, False, False]
+    assert {(each.lat, each.lon) for each in seen[:5]} == {(zone.lat, zone.lon)}
+    assert seen[-1].lat == pytest.approx(AWAY["lat"], abs=1e-9)
+    assert (seen[-1].radius_95, seen[-1].remaining) == (0.0, Decimal(0))
+    track = one.track()
+    assert track.radius_95.tolist() == [zone.radius] * 5 + [0.0] * 5
+    assert track.geometry.y.tolist()[5:] == pytest.approx([AWAY["lat"]] * 5)
+    assert one.now(START + 3600).radius_95 > 100
+    assert (one.guarantees, one.repeated()) == ((), 0.0)
+    assert "none outside of zones" in repr(one)
+    with pytest.raises(InvalidParameter, match="guarantee"):
+        _ = one.guarantee
+    assert reopened_precise(one).now() == one.now()
+
+
+def reopened_precise(old: gv.Stream) -> gv.Stream:
+    """Another precise stream on what an earlier one has stored."""
+    new = gv.Stream(area=AREA, outside="precise")
+    new._store = old._store
+    new._load()
+    return new
+
+
+@pytest.mark.parametrize("given", [{"rho": 5e-4}, {"hide": 200}, {"protect": "1 day"}, {"within": {"365 days": 1e-3}}])
+def test_precise_streams_have_no_budget(given: dict[str, Any]) -> None:
+    """What a precise stream cannot keep is refused, and can be left out."""
+    with pytest.raises(InvalidParameter, match="left out"):
+        gv.Stream(area=AREA, outside="precise", **given)
+    gv.Stream(area=AREA, outside="precise")
 
 
 def test_stores_keep_zones_apart(tmp_path: Path) -> None:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import threading
 import time as clock
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from geoveil._types import Hide, Region, Rho
 from geoveil._types import Path as PathLike
-from geoveil.errors import InvalidData, InvalidParameter, LedgerError, Message
+from geoveil.errors import InvalidParameter, LedgerError, Message
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.tangent import Tangent, clamp_to_disc
 from geoveil.host.arithmetic import steady
 from geoveil.live.fences import Fence, FenceEvent
+from geoveil.live.positions import LivePosition, When, degrees_of, instant_of, microseconds_of
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
 from geoveil.live.zones import StreamZone, drawn_zone, zone_at
@@ -43,17 +43,9 @@ if TYPE_CHECKING:
     from geoveil.budget.ledger import Ledger
     from geoveil.zones import Near, PlacesLike, Zone
 
-__all__ = ["LivePosition", "Stream", "When"]
-
-#: The time of a ping: a datetime with a time zone, a text such as "2026-05-04T08:30:00Z", or seconds since 1970.
-When: TypeAlias = datetime | str | float
+__all__ = ["Stream"]
 
 _HABITS = {"person": PERSON, "vehicle": VEHICLE}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_YEAR = 365 * 86_400 * MICROSECONDS
-#: The end of a text whose zone has parts of a second.
-_FINE_OFFSET = re.compile(r"[+-][\d:]+[.,]\d+$")
 #: Pings from times later than this after the clock of this machine, in seconds, are refused: all later pings of a
 #: stream that has seen one would be late.
 _AHEAD = 600
@@ -63,41 +55,9 @@ _CHECKPOINT = 64
 _MOVED = 0.5
 #: Attempts to charge a ping while other processes charge the same stream.
 _ATTEMPTS = 20
-
-
-@dataclass(frozen=True)
-class LivePosition:
-    """What the world may see now.
-
-    Parameters
-    ----------
-    lat, lon : float
-        The published place, in degrees. It changes only if the estimate has moved by more than its radius warrants.
-    radius_95 : float
-        The person is within this many metres of it with probability 95%, if they move as the habits say.
-    time : datetime or None
-        The time of the last ping that was answered; None if none was.
-    age : float
-        Seconds from then to the time that was asked about.
-    new : bool
-        Whether the place is another one than before this ping.
-    remaining : Decimal
-        The budget that is left in the stretch of time that ends now.
-    events : tuple of FenceEvent
-        Fences that were entered or left with this ping.
-    zone : str or None
-        The name of the zone that the person is in. The place is then its centre, and the radius is its own.
-    """
-
-    lat: float
-    lon: float
-    radius_95: float
-    time: datetime | None
-    age: float
-    new: bool
-    remaining: Decimal
-    events: tuple[FenceEvent, ...] = ()
-    zone: str | None = None
+#: The deviation of a coordinate of a fix in metres, where true places are shown.
+_FIX = 5.0
+_DAY = 86_400 * MICROSECONDS
 
 
 class Stream(Card):
@@ -125,6 +85,9 @@ class Stream(Card):
         Keeps the stream, so that it survives the process. By default it is kept in memory, and ends with it.
     subject : str, optional
         The account in the ledger that pays, once, when the stream is opened; also the name of the stream there.
+    outside : {"noisy", "precise"}
+        What is shown outside of zones. "precise" shows true places as they are and promises nothing about them: then
+        there is no budget, no `protect` and no ledger, and at least one zone must be declared.
     rng : numpy.random.Generator, optional
         For tests and experiments only; then there is no promise.
 
@@ -154,20 +117,28 @@ class Stream(Card):
         *,
         hide: Hide = None,
         rho: Rho = None,
-        protect: str | timedelta,
+        protect: str | timedelta | None = None,
         area: AreaLike,
         within: Mapping[str, Rho] | None = None,
         motion: Literal["person", "vehicle"] = "person",
         every: Duration = "1 min",
         ledger: Ledger | None = None,
         subject: str | None = None,
+        outside: Literal["noisy", "precise"] = "noisy",
         rng: np.random.Generator | None = None,
     ) -> None:
-        metric = protected_metric(protect)
-        if metric is None or metric.stretch is None:
-            raise InvalidParameter("protect", protect, 'a length of time such as "1 day"', "A stream has no end.")
-        self.guarantee = _concentrated(hide, rho, metric)
-        self.limits = tuple(_limit(self.guarantee, name, given) for name, given in (within or {}).items())
+        if outside not in ("noisy", "precise"):
+            raise InvalidParameter("outside", outside, "'noisy' or 'precise'", "Leave it out for noise.")
+        self._promised: CGP | None = None
+        self.limits: tuple[CGP, ...] = ()
+        if outside == "precise":
+            _refuse_budgets(hide=hide, rho=rho, protect=protect, within=within, ledger=ledger, subject=subject)
+        else:
+            metric = None if protect is None else protected_metric(protect)
+            if metric is None or metric.stretch is None:
+                raise InvalidParameter("protect", protect, 'a length of time such as "1 day"', "A stream has no end.")
+            self._promised = _concentrated(hide, rho, metric)
+            self.limits = tuple(_limit(self._promised, name, given) for name, given in (within or {}).items())
         self.area = area_of(area)
         if self.area.disc is None:
             remedy = Message("Give {area:gv.local}, which takes in pings from any distance.")
@@ -196,6 +167,20 @@ class Stream(Card):
         self._load()
 
     @property
+    def guarantee(self) -> CGP:
+        """The promise of `protect`.
+
+        Examples
+        --------
+        >>> gv.Stream(rho=5e-5, protect="1 day", area=bay).guarantee
+        CGP(rho=5e-05, metric='1 day')
+        """
+        if self._promised is None:
+            remedy = "Look at its zones: outside of them nothing is promised."
+            raise InvalidParameter("outside", "precise", "'noisy' where a guarantee is asked for", remedy)
+        return self._promised
+
+    @property
     def guarantees(self) -> tuple[CGP, ...]:
         """All promises of the stream: that of `protect`, and those of `within`.
 
@@ -205,7 +190,7 @@ class Stream(Card):
         >>> stream.guarantees[1]
         CGP(rho=0.002, metric='365 days')
         """
-        return self.guarantee, *self.limits
+        return () if self._promised is None else (self._promised, *self.limits)
 
     @steady()
     def update(self, time: When, *, lat: float, lon: float) -> LivePosition:
@@ -231,18 +216,22 @@ class Stream(Card):
         >>> stream.update(times[3], lat=37.7793, lon=-122.4193) == stream.update(times[-1], lat=37.0, lon=-122.0)
         True
         """
-        at = _microseconds(time)
+        at = microseconds_of(time)
         if at > (clock.time() + _AHEAD) * MICROSECONDS:
             remedy = "The device's clock is wrong: correct it, or leave the ping out."
             raise InvalidParameter("time", time, "at most ten minutes ahead of this machine's clock", remedy)
-        degrees = _degrees(lat, lon)
+        degrees = degrees_of(lat, lon)
+        if self._promised is None and not self._zones:
+            remedy = "Hide one first: stream.zone(place, hide=200)."
+            raise InvalidParameter("outside", "precise", "a stream in which at least one place is hidden", remedy)
         with self._lock:
             for _ in range(_ATTEMPTS):
                 if self._doubtful:
                     self._load()
                 used = self._schedule.takes(at)
                 inside = zone_at(self._zones.values(), *degrees) if used and self._zones else None
-                paid = self._schedule.offer(at) if inside is None else Paid(at, 0, 0)
+                free = Paid(at, 0, 0) if used else None
+                paid = free if inside is not None or self._promised is None else self._schedule.offer(at)
                 if paid is None:
                     return self._seen(at)
                 place = self._entered(*degrees) if inside is None else inside.zone
@@ -270,7 +259,7 @@ class Stream(Card):
         with self._lock:
             if self._doubtful:
                 self._load()
-            at = self._answered if time is None else _microseconds(time)
+            at = self._answered if time is None else microseconds_of(time)
             if self._zone is not None and (at is None or at == self._answered):
                 return self._seen(at)
             ahead = self._filter
@@ -312,8 +301,8 @@ class Stream(Card):
 
         from geoveil.movement.smoother import smooth
 
-        low = -(2**62) if since is None else _microseconds(since)
-        high = 2**62 if until is None else _microseconds(until)
+        low = -(2**62) if since is None else microseconds_of(since)
+        high = 2**62 if until is None else microseconds_of(until)
         # Later pings tell about the end of the track.
         answers = self._store.answers(low - self._schedule.stretch, high + self._schedule.stretch)
         # Of a stay in a zone, its first and its last ping tell all: it is somewhere in there.
@@ -328,8 +317,9 @@ class Stream(Card):
         numbers = np.array([each[:4] for each in answers], dtype=float).reshape(-1, 4)
         times = np.array([each.time for each in answers], dtype=np.int64)
         mean, variance = numbers[:, 1:3].copy(), np.zeros(len(answers))
-        smoothed = smooth(mean[telling], times[telling] / MICROSECONDS, numbers[telling, 3], self._habits)
-        mean[telling], variance[telling] = smoothed
+        if self._promised is not None:
+            smoothed = smooth(mean[telling], times[telling] / MICROSECONDS, numbers[telling, 3], self._habits)
+            mean[telling], variance[telling] = smoothed
         kept = (times >= low) & (times <= high)
         degrees = self._tangent.inverse(self.area.nearest(mean[kept]))
         radii = self.area.ground(1.0) * math.sqrt(-2 * math.log(0.05)) * np.sqrt(variance[kept])
@@ -449,6 +439,8 @@ class Stream(Card):
         5.2
         """
         length = as_duration("duration", duration)
+        if self._promised is None:
+            return 0.0
         spent = min(each.rho * -(-length // _stretch(each)) for each in self.guarantees)
         return exact.float_up(exact.divide_up(Decimal(1), exact.sqrt_down(2 * spent)))
 
@@ -456,6 +448,8 @@ class Stream(Card):
         last = self._position.time
         seen = "no ping yet" if last is None else f"{last:%Y-%m-%d %H:%M:%S} UTC"
         rows = [("promise", f"{each!r}: any {each.metric.name}") for each in self.guarantees]
+        if not rows:
+            rows = [("promise", "none outside of zones: places there are shown as they are")]
         return "Stream of live locations", [
             *rows,
             ("area", self.area.name),
@@ -479,10 +473,11 @@ class Stream(Card):
 
     def _load(self) -> None:
         """Take over what is stored."""
-        first = _stretch(self.guarantee)
-        schedule = Schedule(first, self._every)
-        self._quantum = Fraction(self.guarantee.rho) / schedule.capacity
-        longer = [(_stretch(each), int(Fraction(each.rho) / self._quantum)) for each in self.limits]
+        first, longer = _DAY, []
+        if self._promised is not None:
+            first = _stretch(self._promised)
+            quantum = Fraction(self._promised.rho) / Schedule(first, self._every).capacity
+            longer = [(_stretch(each), int(Fraction(each.rho) / quantum)) for each in self.limits]
         self._schedule = Schedule(first, self._every, longer)
         saved = self._store.load([(each.stretch, each.grain) for each in self._schedule.accounts])
         self._number = saved.last
@@ -518,7 +513,10 @@ class Stream(Card):
         """Draw the answer of a ping that was charged, store it, and only then show it; in a zone nothing is drawn."""
         self._number += 1
         self._schedule.pay(paid)
-        if isinstance(place, Reals):
+        if isinstance(place, Reals) and self._promised is None:
+            ((x, y),) = place.values.tolist()
+            answer = ReleasedPing(paid.time, x, y, 0.0)
+        elif isinstance(place, Reals):
             mechanism = _mechanism(self.guarantee, self._schedule.capacity, paid.cost)
             ((x, y),) = mechanism.sample(place, self._source).tolist()
             answer = ReleasedPing(paid.time, x, y, mechanism.scale)
@@ -531,7 +529,7 @@ class Stream(Card):
         self._position = self._published()
         self._doubtful = False
         events = tuple(
-            FenceEvent(fence.name, entered, _instant(paid.time))
+            FenceEvent(fence.name, entered, instant_of(paid.time))
             for fence in self._fences
             if (entered := fence.look(self._filter.parts)) is not None
         )
@@ -545,6 +543,11 @@ class Stream(Card):
             self._radius = 2 * answer.scale
             self._shown = answer.x, answer.y, self._radius
             return self._zone != before
+        if not answer.scale:
+            # A true place, as exact as a phone knows it.
+            self._filter.settle(answer.time / MICROSECONDS, answer.x, answer.y, _FIX**2)
+            last, self._shown, self._radius = self._shown, (answer.x, answer.y, 0.0), 0.0
+            return last is None or (*last,) != self._shown
         self._filter.step(answer.time / MICROSECONDS)
         self._filter.update(answer.x, answer.y, answer.scale**2)
         parts = self._filter.parts
@@ -568,7 +571,8 @@ class Stream(Card):
     def _published(self) -> LivePosition:
         """Return the published position as of the last ping that was answered."""
         account = self._schedule.accounts[0]
-        left = exact.multiply(self.guarantee.rho, Decimal(account.capacity - account.spent))
+        promised = Decimal(0) if self._promised is None else self._promised.rho
+        left = exact.multiply(promised, Decimal(account.capacity - account.spent))
         lat, lon = self._on_earth(*(self._shown or (0.0, 0.0))[:2])
         radius, inside = self.area.ground(self._radius), self._zones.get(self._zone or "")
         if inside is not None:
@@ -577,7 +581,7 @@ class Stream(Card):
             lat=lat,
             lon=lon,
             radius_95=radius,
-            time=None if self._answered is None else _instant(self._answered),
+            time=None if self._answered is None else instant_of(self._answered),
             age=math.inf if self._answered is None else 0.0,
             new=False,
             remaining=exact.divide_down(left, Decimal(account.capacity)),
@@ -631,6 +635,14 @@ def _zone_words(known: StreamZone) -> str:
     return f"{asked}={hidden}, inside a disc of radius {radius} m nothing else is told"
 
 
+def _refuse_budgets(**given: object) -> None:
+    """Refuse what a precise stream has no use for."""
+    for name, value in given.items():
+        if value is not None:
+            allowed = "left out where outside='precise': nothing is spent, and nothing is promised outside of zones"
+            raise InvalidParameter(name, value, allowed, "Leave it out, or leave out outside= for noise.")
+
+
 def _concentrated(hide: Hide, rho: Rho, metric: Metric) -> CGP:
     """Return the promise of a stream; its noise is Gaussian, so that it cannot be pure GP."""
     if (hide is None) == (rho is None):
@@ -667,39 +679,3 @@ def _habits(motion: str, area: Area) -> Habits:
     """Return how somebody moves, who may at first be anywhere in the area."""
     habits = _HABITS[motion]
     return replace(habits, spread=max(habits.spread, area.radius / 2))
-
-
-def _degrees(lat: object, lon: object) -> tuple[float, float]:
-    """Return the longitude and the latitude of a place."""
-    try:
-        place = float(lon), float(lat)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        place = math.nan, math.nan
-    if not (-180 <= place[0] <= 360 and abs(place[1]) <= 90):
-        allowed = "a latitude of at most 90 degrees and a longitude of -180 to 360 degrees"
-        raise InvalidData("lat, lon", (lat, lon), allowed, "Leave out pings without a position.")
-    return place
-
-
-def _microseconds(time: When) -> int:
-    """Return a time in whole microseconds since 1970, rounded down however it is given."""
-    given: object = time
-    if isinstance(given, str):
-        try:
-            # Python cuts off further digits. In the offset of a zone, that would not round down: nobody writes those.
-            given = None if _FINE_OFFSET.search(given) else datetime.fromisoformat(given)
-        except ValueError:
-            given = None
-    if isinstance(given, datetime) and given.tzinfo is not None:
-        return (given - _EPOCH) // _MICROSECOND
-    if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
-        seconds: Any = int(given) if isinstance(given, np.integer) else given
-        if abs(seconds) < 2**40:
-            above, below = seconds.as_integer_ratio()
-            return int(above * MICROSECONDS // below)
-    allowed = "a time with its time zone, or seconds since 1970"
-    raise InvalidParameter("time", time, allowed, 'Write it as "2026-05-04T08:30:00Z".')
-
-
-def _instant(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)

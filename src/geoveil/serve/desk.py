@@ -22,7 +22,8 @@ from geoveil.budget.ledger import Ledger
 from geoveil.budget.stores import Statement, Transaction
 from geoveil.errors import GeoveilError, LedgerError
 from geoveil.live.joint import JointCommit
-from geoveil.live.stream import LivePosition, Stream
+from geoveil.live.positions import LivePosition
+from geoveil.live.stream import Stream
 from geoveil.serve.config import Config, PersonConfig
 from geoveil.serve.published import PublishedPlace
 from geoveil.serve.readings import Fix, Unused
