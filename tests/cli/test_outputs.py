@@ -90,6 +90,8 @@ DRAWN = (
     f"points {_DATA} -o r.csv --person taxi {_AREA} --privacy low --report map.html",
     f"points {_DATA} -o all.csv {_AREA} --rho 1e-3",
     f"hull {_DATA} -o hull.geojson {_AREA} --rho 1e-3",
+    f"mean {_DATA} -o mean.geojson --person taxi {_AREA} --rho 1e-3",
+    f"attack {_DATA} r.csv --person taxi {_AREA}",
     f"nearest {_DATA} --at 37.795,-122.394 -k 5 --locations 50% {_AREA} --rho 1e-2",
     f"nearest {_DATA} --person taxi --at 37.795,-122.394 -k 2 {_AREA} --rho 1e-2",
     f"within {_DATA} --at 37.795,-122.394 --radius 500m {_AREA} --rho 1e-2",
