@@ -85,7 +85,8 @@ def run(task: str, source: Path, package: str | None = None) -> tuple[float, flo
     """Run a task in a separate process; return its processor seconds and its peak memory in GiB."""
     target = source.with_name(f"out{source.suffix}")
     # A copy over an existing file would be cheaper than a new file, which a release always writes.
-    target.unlink(missing_ok=True)
+    for path in (target, target.with_name(f"{target.name}.certificate.json")):
+        path.unlink(missing_ok=True)
     command = [sys.executable, "-W", "ignore", __file__, "--task", task, str(source), str(target)]
     environment = {**os.environ, **({} if package is None else {"PYTHONPATH": package})}
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)

@@ -13,7 +13,7 @@ import pytest
 import geoveil as gv
 from geoveil.errors import InvalidInput
 from tests import test_doors
-from tests.test_doors import CASES, CROWD, INDEX, OWN, PAIR_CASES, ask, differing
+from tests.test_doors import CASES, CROWD, INDEX, OPTIONS, OWN, PAIR_CASES, REFUSED_OPTIONS, ask, differing
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -51,11 +51,25 @@ CROWD_OPTIONS = [
     *("heatmap, both", "mean, both", "cells of nothing", "too many cells", "slices of nothing"),
     *("a cap of nothing", "regions elsewhere"),
 ]
+#: Options of flows between the two places of rows.
+FLOW_OPTIONS = ("flows between regions", "flows in slices", "flows of all trips")
 EACH_OPTIONS = [
     *("bounds, both", "diameter, both", "distance, both", "distance to an area", "hull of few directions"),
     *("hull of a guessed extent", "median, both", "radius, both", "radius_of_gyration, both", "no such method"),
     *("center of any number", "hull of any number", "mean of any number", "radius of any number"),
     *("no directions", "no neighbours", "more neighbours than points", "a radius of nothing"),
+    *("center, both", "bounds of any number", "diameter of any number", "distance of any number"),
+    *("median of any number", "radius_of_gyration of any number", "a place that is none"),
+    "points with no such column",
+]
+#: What Spark alone refuses: the question, the case, and the argument that the refusal names. Rows of Spark have no
+#: order and no names, and a function of the user's own stays in memory.
+REFUSED = [
+    ("heatmap", "days, from accounts of everything", "short"),
+    ("points, both", "persons", "method"),
+    ("points in no order", "persons", "order"),
+    ("flows", "persons", "trip"),
+    *((question, "persons", "source") for question in ("answer", "answer, both", "answer of two values, rounded")),
 ]
 #: Questions whose answers name rows, which have no order on Spark.
 NAMING_ROWS = (
@@ -197,15 +211,33 @@ def test_rows_with_two_places_answer_like_files(question: str, case: str, tmp_pa
 
 
 @pytest.mark.usefixtures("_door")
-@pytest.mark.parametrize(
-    ("question", "case", "argument"), [("heatmap", SKIPPING, "short"), ("points, both", "persons", "method")]
-)
+@pytest.mark.parametrize(("question", "case", "argument"), REFUSED)
 def test_what_spark_alone_refuses(question: str, case: str, argument: str, tmp_path: Path) -> None:
     """What a file is asked and a DataFrame is not is refused before anything is charged, by its argument."""
-    how = {**CASES[case], **({"to": tmp_path / "out.parquet"} if question not in CROWD else {})}
+    writes = not question.startswith((*CROWD, "answer"))
+    how = {**CASES[case], **({"to": tmp_path / "out.parquet"} if writes else {})}
     told = ask(question, how, "spark", tmp_path / "spark")
     assert (told["refused"], told["argument"]) == (InvalidInput, argument)
     assert not any(told.get("charged", {}).values())
+
+
+@pytest.mark.usefixtures("_door")
+@pytest.mark.parametrize("option", FLOW_OPTIONS)
+def test_options_of_flows_mean_the_same(option: str, tmp_path: Path) -> None:
+    """Flows between places of rows have the same options as those of a file."""
+    case = PAIR_CASES["persons"]
+    found = {door: sorted_persons(ask(option, case, door, tmp_path / door)) for door in ("csv", "spark")}
+    assert "refused" not in found["spark"]
+    assert differing(found["csv"], found["spark"]) <= INDEX, found["spark"]
+
+
+def test_every_question_is_asked_on_spark() -> None:
+    """Each question and each of its options is compared with a file, or is among those that Spark refuses."""
+    asked = {question for question, _ in ASKED} | {*EACH, *EACH_OPTIONS, *FLOW_OPTIONS, "points", "flows"}
+    asked |= {"points with a column", *(question for question, _, _ in REFUSED)}
+    # Without trips or with a label of rows: a file refuses what Spark needs, and the other way round.
+    others = {"trips that are not there", "nearest by a column", "first by a column"}
+    assert {*test_doors.ASKED, *OPTIONS, *REFUSED_OPTIONS} == asked | others
 
 
 @pytest.mark.usefixtures("_door")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,42 +41,35 @@ from geoveil.privacy import Guarantee
 C = TypeVar("C", bound=CountedRows)
 
 __all__ = [
-    "PreparedFile",
     "check_columns",
     "for_release",
     "plane_of_file",
     "prepare",
     "rehearse",
+    "released",
     "rules_of",
 ]
 
 
-@dataclass(frozen=True)
-class PreparedFile:
-    """The release of a file that was checked and counted, before anything is charged or drawn."""
-
-    prepared: FilePoints
-    charger: Charger
-    source: Source
-    output: OutputFile
-
-    def release(self, progress: Progress, key: str | None = None) -> FileRelease:
-        """Charge, draw and write the file with its certificate; a ledger stores its digest under the key."""
-        target = self.output.path
-        release: FileRelease | None = None
-        try:
-            with staging_folder(target, overwrite=self.output.overwrite) as folder:
-                written = replace(self.prepared, target=folder / target.name, final=target)
-                release = answer(written, self.source, self.charger, key, progress)
-        except BaseException as problem:
-            if release is not None and release.entry is not None:
-                # The file was charged for and written, but could not be renamed into place.
-                note_charge(problem, SPENT)
-            if isinstance(problem, OSError):
-                raise _unwritable(target, problem) from None
-            raise
-        progress(1.0)
-        return release
+def released(
+    prepared: FilePoints, charger: Charger, source: Source, output: OutputFile, key: str | None, progress: Progress
+) -> FileRelease:
+    """Charge, draw and write what was checked and counted, with its certificate; a ledger stores its digest."""
+    target = output.path
+    release: FileRelease | None = None
+    try:
+        with staging_folder(target, overwrite=output.overwrite) as folder:
+            written = replace(prepared, target=folder / target.name, final=target)
+            release = answer(written, source, charger, key, progress)
+    except BaseException as problem:
+        if release is not None and release.entry is not None:
+            # The file was charged for and written, but could not be renamed into place.
+            note_charge(problem, SPENT)
+        if isinstance(problem, OSError):
+            raise _unwritable(target, problem) from None
+        raise
+    progress(1.0)
+    return release
 
 
 def prepare(

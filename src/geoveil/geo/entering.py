@@ -27,7 +27,7 @@ from geoveil.geo.forms import (
 from geoveil.geo.geometries import RowName, count_missing, position
 from geoveil.geo.interfaces import from_interfaces
 from geoveil.geo.planes import Plane, plane_of
-from geoveil.geo.row_forms import FrameForm, TableForm
+from geoveil.geo.row_forms import FrameForm, RowChoice, TableForm
 from geoveil.geo.row_locations import CoordinateRows, Pairs
 from geoveil.geo.row_selection import Selection, no_columns
 from geoveil.geo.table_kinds import PandasTable, Table, table_of
@@ -116,11 +116,11 @@ def enter(
     if plane is None and outside != "refuse":
         raise InvalidParameter("outside", outside, "left out without an area", "Select the points before you ask.")
     form: Form
-    how: dict[str, Any] = {"outside": outside, "missing": missing, "where": where, "name": row_name}
+    how: RowChoice = {"released": False, "outside": outside, "missing": missing, "where": where, "name": row_name}
     if frame and plane is not None:
-        form = FrameForm(x, plane, released=False, **how)
+        form = FrameForm(x, plane, **how)
     elif table is not None:
-        form = TableForm(CoordinateRows(table, pairs), plane, released=False, **how)
+        form = TableForm(CoordinateRows(table, pairs), plane, **how)
     elif where is not None:
         raise no_columns(where)
     else:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import geopandas
     import pandas as pd
 
-__all__ = ["FrameForm", "RowForm", "TableForm"]
+__all__ = ["FrameForm", "RowChoice", "RowForm", "TableForm"]
 
 
 class RowChoice(TypedDict, total=False):

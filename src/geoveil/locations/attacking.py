@@ -170,39 +170,34 @@ def _paired(data: Intake, shown: _Shown, claimed: Guarantee | None) -> Seen:
         degrees_east=middle,
         rho=None if claimed is None else _rho(claimed),
     )
-    if release is None:
-        return seen
-    return replace(seen, **_known(release, theirs, data.by))
+    return seen if release is None else _known(seen, release, theirs, data.by)
 
 
-def _known(release: Release, rows: Index, by: Labels) -> dict[str, Any]:
-    """Return the public facts of a release of points."""
+def _known(seen: Seen, release: Release, rows: Index, by: Labels) -> Seen:
+    """Return what is seen of a release of points, with its public facts."""
     first = release.answers[0].mechanisms[0]
     given = by if release.person is not None and release.person.name not in release.form.names else None
     try:
-        cost: Guarantee | None = release.cost(person=given)
+        rho: float | None = _rho(release.cost(person=given))
     except GeoveilError:
         # What a person's points cost together is not known for this noise.
-        cost = None
-    facts: dict[str, Any] = {
-        "rho": None if cost is None else _rho(cost),
-        "exact_bound": isinstance(first, Gaussian),
-        "processed": bool(release.processing.steps),
-    }
-    if release.processing.steps:
-        return facts
+        rho = None
+    processed = bool(release.processing.steps)
+    seen = replace(seen, rho=rho, exact_bound=isinstance(first, Gaussian), processed=processed)
+    if processed:
+        return seen
     try:
         scales = np.array([noise_of(answer.mechanisms[0], answer.query.n) for answer in release.answers], dtype=object)
     except InvalidData:
         # The noises of points depend on each other: they are attacked as if they did not.
-        return {**facts, "noise": "laplace"}
+        return replace(seen, noise="laplace")
     noise, whose = scales[0, 0], release._person_index(given)
     each = scales[:, 1].astype(float)[whose] if release.point_scales is None else release.point_scales
-    if cost is None:
+    if rho is None:
         # The noises of points are independent, so that their divergences add up: of Laplace noise in the plane ε²/4.
         divergence = each**-2.0 / (2 if noise == "gaussian" else 4)
-        facts["rho"] = float(np.bincount(whose, divergence).max())
-    return {**facts, "noise": noise, "scale": each[rows]}
+        rho = float(np.bincount(whose, divergence).max())
+    return replace(seen, rho=rho, noise=noise, scale=each[rows])
 
 
 def _rho(guarantee: Guarantee) -> float:

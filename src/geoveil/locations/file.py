@@ -16,13 +16,7 @@ from geoveil.answering.crowd import PreparedCrowd
 from geoveil.answering.crowd_sources import FileCrowd
 from geoveil.answering.intake import Intake
 from geoveil.answering.loading import frame_of, rows_of
-from geoveil.answering.preparation import (
-    PreparedFile,
-    check_columns,
-    plane_of_file,
-    prepare,
-    rules_of,
-)
+from geoveil.answering.preparation import check_columns, plane_of_file, prepare, released, rules_of
 from geoveil.answering.public_rows import PublicRows
 from geoveil.answering.rows import Asked, MakeCrowdQuestion, MakeQuestion, Rows, Trips
 from geoveil.answering.settings import Reading, Settings
@@ -97,7 +91,7 @@ class FileRows(Rows):
         prepared = prepare(self._file, self._settings, guarantee, method, asked.keep, output, progress)
         charger = asked.charger(prepared.rows.people.names)
         asked.tell(concerns_of_rows(prepared.rows))
-        return PreparedFile(prepared, charger, asked.source, output).release(progress, asked.key)
+        return released(prepared, charger, asked.source, output, asked.key, progress)
 
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:
         return self._memory.answer(make, asked)

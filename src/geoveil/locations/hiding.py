@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,18 +106,19 @@ def hidden_places(
     # Everything that can be refused was refused; from here on, centres are charged, drawn and stored.
     charging = locations._charging()
     zones = Centres(centres).zones(places, hiding, locations._source, charging, near=near)
-    told: dict[str, Any] = {
-        "zones": tuple(zones),
-        "rules": rules,
-        "inexact": locations._source.inexact,
-        "entries": () if charging is None else tuple(charging.entries),
-    }
+    released = partial(
+        ZonesRelease,
+        zones=tuple(zones),
+        rules=rules,
+        inexact=locations._source.inexact,
+        entries=() if charging is None else tuple(charging.entries),
+    )
     kept = np.flatnonzero(kept_points(zones, degrees))
     if not len(kept):
         # No row is left to tell which columns hold times.
         stated = {name: why for name, why in reasons.items() if why != "time" or name == data.times}
         nobody = np.zeros(0, dtype=np.int64)
-        return ZonesRelease(form.kept(kept, stated), degrees=degrees[kept], pieces=nobody, columns=(*stated,), **told)
+        return released(form.kept(kept, stated), degrees=degrees[kept], pieces=nobody, columns=(*stated,))
     # Times and types are told from the rows that are left, as if there had never been others.
     public = {
         "zones": sorted(zone.id for zone in zones),
@@ -150,7 +152,7 @@ def hidden_places(
         times = None if seconds is None else seconds[rows]
         pieces = piece_numbers(zones, shown, times, tracks[rows], gap=rules.gap)
     value = form.kept(rows, reasons) if noisy is None else noisy.value
-    return ZonesRelease(value, degrees=shown, pieces=pieces, columns=(*reasons,), noise=noisy, **told)
+    return released(value, degrees=shown, pieces=pieces, columns=(*reasons,), noise=noisy)
 
 
 def _columns(data: Intake, keep: Sequence[str] | None) -> dict[Hashable, Reason]:

@@ -520,6 +520,7 @@ class Locations(Card):
         make = partial(requests.own_function, fn=own, size=size, fn_error=fn_error, method=method)
         return self._answer(make, hide, rho, epsilon, together, key=key, metric=own.metric)
 
+    @steady()
     def center(
         self,
         *,
@@ -558,8 +559,10 @@ class Locations(Card):
         >>> release.n, release.certificate()["n"]
         (None, None)
         """
-        return self._summary("center", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="center", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
+    @steady()
     def mean(
         self,
         *,
@@ -589,8 +592,10 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).mean(rho=1e-4).error())
         173
         """
-        return self._summary("mean", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="mean", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
+    @steady()
     def median(
         self,
         *,
@@ -624,8 +629,10 @@ class Locations(Card):
         >>> gv.Locations(homes, area=bay).median(rho=1e-4).value.geom_type
         'Point'
         """
-        return self._summary("median", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="median", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
+    @steady()
     def bounds(
         self,
         *,
@@ -657,8 +664,10 @@ class Locations(Card):
         >>> bool(-123 < west < east < -122)
         True
         """
-        return self._summary("bounds", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="bounds", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
+    @steady()
     def radius(
         self,
         *,
@@ -689,8 +698,10 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius(rho=1e-4).error())
         139
         """
-        return self._summary("radius", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="radius", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
+    @steady()
     def radius_of_gyration(
         self,
         *,
@@ -720,8 +731,10 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).radius_of_gyration(rho=1e-4).error())
         139
         """
-        return self._summary("radius_of_gyration", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="radius_of_gyration", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
+    @steady()
     def diameter(
         self,
         *,
@@ -751,7 +764,8 @@ class Locations(Card):
         >>> round(gv.Locations(homes, area=bay).diameter(rho=1e-4).error())
         277
         """
-        return self._summary("diameter", hide, rho, epsilon, together, count, to, method, key)
+        make = partial(requests.summary, name="diameter", method=method, count=count)
+        return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     @steady()
     def heatmap(
@@ -1173,23 +1187,6 @@ class Locations(Card):
         return attacked(self, released, motion, hidden, prior, claimed)
 
     # How a question is asked: the budget becomes a guarantee, and the rows answer.
-
-    def _summary(
-        self,
-        name: str,
-        hide: Hide,
-        rho: Rho,
-        epsilon: Epsilon,
-        together: bool,
-        count: Count,
-        to: PathLike | None,
-        method: Method,
-        key: str | None,
-    ) -> Release:
-        """Answer a question that has no parameters of its own."""
-        with steady():
-            make = partial(requests.summary, name=name, method=method, count=count)
-            return self._answer(make, hide, rho, epsilon, together, to=to, key=key)
 
     def _answer(
         self, make: MakeQuestion, hide: Hide, rho: Rho, epsilon: Epsilon, together: bool, **how: Any

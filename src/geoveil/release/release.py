@@ -24,6 +24,7 @@ from geoveil.postprocess import clamping, smoothing
 from geoveil.postprocess.grid import Grid
 from geoveil.postprocess.motion import CAR, CYCLING, TAXI, WALKING, Motion
 from geoveil.privacy import Guarantee, Metric, dist_1, dist_inf, largest_stretch_sum, protected_metric
+from geoveil.release.attackers import attackers_gains
 from geoveil.release.shown import Shown
 from geoveil.settings.other_names import guesses_answered
 from geoveil.text.messages import Message
@@ -93,6 +94,12 @@ class Release(Shown):
     >>> round(release.error()), round(release.error(each=True))
     (350, 300)
     """
+
+    def in_memory(self) -> Release:
+        return self
+
+    def _gains(self) -> tuple[str, ...]:
+        return attackers_gains(self)
 
     def cost(self, protect: str | timedelta | None = None, *, times: Times = None, person: Labels = None) -> Guarantee:
         """Return the guarantee of the release if something else is hidden together, from the cost of its mechanism.

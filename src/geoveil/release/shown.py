@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from geoveil.queries import Points
 from geoveil.release.answered import Answered
 from geoveil.release.as_file import endings, write_frame, write_release
 from geoveil.release.as_layers import degrees, truth_layer
-from geoveil.release.attackers import attackers_gains
 from geoveil.release.figures import draw_map
 from geoveil.release.kinds import Frame
 from geoveil.report import Layer
@@ -54,7 +53,7 @@ class Shown(Answered):
         >>> release.in_memory() is release
         True
         """
-        return cast("Release", self)
+        raise NotImplementedError  # a Release does it
 
     @steady()
     def to_frame(self, *, crs: CrsLike = None) -> Frame:
@@ -423,8 +422,12 @@ within coordinateUncertaintyInMeters of the original one with probability 95%.'
         layers = self.layers() if truth is None else (truth_layer(truth, self), *self.layers())
         name = self.kind.title or f"Released {facts.query.replace('_', ' ')}"
         where = None if basemap is None else str(basemap)
-        gains = attackers_gains(cast("Release", self))
-        return Report(title or name, layers, facts, self.certificate(), attacker=gains, basemap=where, width=width)
+        certificate, gains = self.certificate(), self._gains()
+        return Report(title or name, layers, facts, certificate, attacker=gains, basemap=where, width=width)
+
+    def _gains(self) -> tuple[str, ...]:
+        """Return what an attacker gains from the release, in sentences."""
+        return ()
 
     @steady()
     def _repr_html_(self) -> str:

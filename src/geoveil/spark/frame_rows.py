@@ -151,7 +151,9 @@ class FrameRows(CountedRows):
         return TaskRows(self.rules, columns, self.in_order, persons, self._parts)
 
     def span(self, *, each: int = 1) -> tuple[int, int] | None:
-        spans = [facts.span for facts in self.counted.tasks if facts.span is not None]
+        assert each in (1, 2)
+        told = (facts.span if each == 1 else facts.origins for facts in self.counted.tasks)
+        spans = [span for span in told if span is not None]
         return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
 
     def unit_sizes(self, each: int) -> tuple[Index, Index] | None:

@@ -119,6 +119,9 @@ class SparkRows(Rows):
 
     def answer(self, make: MakeQuestion, asked: Asked) -> Release:
         assert isinstance(make, partial)
+        if make.func is requests.own_function:
+            remedy = "Collect the rows first: gv.Locations(frame.toPandas(), ...)."
+            raise InvalidParameter("source", "a DataFrame of Spark", "rows in memory or in a file", remedy)
         if asked.together or self._settings.by is None:
             return self._mean(make, asked)
         if not asked.source.exact:

@@ -134,8 +134,10 @@ class TaskFacts:
     #: The columns of texts in which a place was found, and the types of geometries.
     placed: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
-    #: The first and the last time in microseconds, and some times of each batch, evenly spaced.
+    #: The first and the last time in microseconds, those of every second point (the origins of trips), and some times
+    #: of each batch, evenly spaced.
     span: tuple[int, int] | None = None
+    origins: tuple[int, int] | None = None
     moments: list[int] = field(default_factory=list)
     #: The number of points in units of each size, by size.
     sizes: dict[int, int] = field(default_factory=dict)
@@ -165,8 +167,7 @@ class TaskFacts:
     def saw(self, times: Index | None, sizes: Index | None) -> None:
         """Add the times of points, and the sizes of the units that hold them."""
         if times is not None and len(times):
-            first, last = int(times.min()), int(times.max())
-            self.span = (first, last) if self.span is None else (min(first, self.span[0]), max(last, self.span[1]))
+            self.span, self.origins = _widened(self.span, times), _widened(self.origins, times[::2])
             self.moments += times[np.linspace(0, len(times) - 1, min(len(times), _MOMENTS)).astype(np.intp)].tolist()
         if sizes is not None:
             for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
@@ -184,8 +185,15 @@ class TaskFacts:
         told = json.loads(text)
         told |= {"removed": RowCounts(*told["removed"]), "sizes": dict(told["sizes"])}
         told["refusal"] = None if told["refusal"] is None else Refusal(*told["refusal"])
-        told["span"] = None if told["span"] is None else tuple(told["span"])
+        for name in ("span", "origins"):
+            told[name] = None if told[name] is None else tuple(told[name])
         return cls(**told)
+
+
+def _widened(span: tuple[int, int] | None, times: Index) -> tuple[int, int]:
+    """Return the first and the last time of a span and of more times."""
+    ends = [int(times.min()), int(times.max()), *(span or ())]
+    return min(ends), max(ends)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from geoveil.errors import GeoveilError
 from geoveil.geo.areas import area_of
 from geoveil.requests.budgets import Budget, BudgetKind, rho_and_epsilon
 from geoveil.requests.city import write_taxis
+from geoveil.requests.file_request import ReadingOptions
 from geoveil.settings import READING, SETTINGS
 from geoveil.studio.choices import NO_BUDGET, NO_FILE, NO_LABELS, NO_PERSONS, NO_UNIT
 from geoveil.studio.pages import QUESTIONS, STEPS, UNITS
@@ -68,8 +69,8 @@ def _data(project: Project, form: Form) -> str:
         if project.reading is None:
             raise GeoveilError(NO_FILE, "Drop a file on the page, or choose one.")
         given = {name: text for name in READING if (text := _one(form, name))}
-        where = _one(form, "where")
-        project.choices.reading, project.choices.where = given, where
+        project.choices.reading = ReadingOptions(**given)  # type: ignore[typeddict-item]
+        project.choices.where = _one(form, "where")
         # Also without a correction: the file itself may have changed.
         project.read_again()
     else:

@@ -40,7 +40,7 @@ class Choices:
     """The decisions, each None or empty until it is made."""
 
     #: Corrections of how the file is read: crs, lat, lon, geometry, delimiter, decimal, encoding, layer.
-    reading: dict[str, str] = field(default_factory=dict)
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
     #: What is done about rows without a location, and about points outside the area.
     missing: Literal["refuse", "drop"] = "refuse"
     outside: Literal["refuse", "clamp", "drop"] = "refuse"
@@ -92,7 +92,7 @@ class Choices:
             outside=self.outside,
             missing=self.missing,
             where=self.where or None,
-            reading=cast(ReadingOptions, self.reading),
+            reading=self.reading,
         )
 
 

@@ -57,13 +57,15 @@ def open_parquet(path: Path, **where: Unpack[Where]) -> Parquet:
     check_names(path, schema.names)
     types = {field.name: _bare(field.type) for field in schema}
     unsafe = {field.name for field in schema if wkb.may_hold_places(field)}
-    how: dict[str, Any] = {"rows": rows, "compression": "NONE" if compression == "UNCOMPRESSED" else compression}
+    compression = "NONE" if compression == "UNCOMPRESSED" else compression
     with readable(path, "Parquet"):
         account = json.loads((schema.metadata or {}).get(b"geo", b"null"))
     if account is None:
         first = _first(path, schema.names)
         located, system = locate(path, first, types, **where)
-        return Parquet.opened(path, located, system, types, unsafe=unsafe, first=first, **how)
+        return Parquet.opened(
+            path, located, system, types, unsafe=unsafe, first=first, rows=rows, compression=compression
+        )
     geometry = _described(path, account, types)
     for name in ("lat", "lon", "geometry"):
         if where.get(name) is not None:
@@ -80,7 +82,8 @@ def open_parquet(path: Path, **where: Unpack[Where]) -> Parquet:
         first=_first(path, [name for name in types if name not in unsafe]),
         kind=geometry.kinds[0] if len(geometry.kinds) == 1 else "Unknown",
         described={**geometry.safe, **stated, "geometry_types": geometry.kinds},
-        **how,
+        rows=rows,
+        compression=compression,
     )
 
 
