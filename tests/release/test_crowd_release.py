@@ -237,6 +237,7 @@ def test_wide_kernels_are_sharpened(cells: float) -> None:
     ("n", "how", "remedy"),
     [
         (16, {"cell": 500}, "Make the cells at least "),
+        (16, {"cell": 40}, "Make the cells at least "),
         (16, {"cell": 500, "rho": None, "epsilon": 1e-3}, ""),
         (1, {"cell": 500, "rho": 1e-14}, "Make the cells 8 km, and rho at least "),
         (16, {"cell": 500, "cap": 3}, "Make the cells at least "),

@@ -500,12 +500,11 @@ class FlowsQuestion(CrowdQuestion[Flows]):
     def query(self, source: PublicCrowd, guarantee: Guarantee, total: float, slices: Slices) -> Flows:
         common = self._common(source, total, slices)
         if self.grid is not None:
+            self._check_shown(guarantee, total, slices)
             divisions, side = self._kernel(guarantee, total, slices)
             rows, columns = (length * divisions for length in self.grid.shape)
             lattice = Lattice(*self.grid.bounds[:2], self.grid.cell / divisions, rows, columns)
-            query = Flows(source.n, 2, guarantee, self.method, lattice=lattice, side=side, **common)
-            self._check_shown(guarantee, total, slices)
-            return query
+            return Flows(source.n, 2, guarantee, self.method, lattice=lattice, side=side, **common)
         assert self.shapes is not None
         if self.bandwidth is not None:
             lattice, side = region_lattice(self.shapes, self.bandwidth, most=_FLOW_CELLS)
