@@ -47,7 +47,7 @@ def test_files_do_not_depend_on_what_zones_cover(kind: str, tmp_path: Path) -> N
     """Rides that differ only within the margin around a home give the same files, byte by byte."""
     nonempty = 0
 
-    @settings(max_examples=8 if kind in ("gpkg", "parquet") else 25, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=8 if kind in _SLOW else 25, suppress_health_check=[*HealthCheck])
     @given(worlds())
     def same(pair: Any) -> None:
         nonlocal nonempty
