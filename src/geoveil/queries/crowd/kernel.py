@@ -9,7 +9,7 @@ Between two centres everything is a polynomial in q = t(1 - t), t the distance t
     B(t) = Σ G_i(t)²      = B₀ - b₂·q² - b₃·q³     B₀ = (151/315 + 1/(135m⁴) + 5/(378m⁶))/m
     C(t) = Σ G_i(t)G_i'(t) = B'(t)/2               b₂ = (4m² + 5)/(18m⁷)                        b₃ = 5/(9m⁷)
 
-`docs/understand/crowd-theorems.md` has the proofs. A test compares these formulas with sums of exact
+`CONSTANTS.md` has the proofs. A test compares these formulas with sums of exact
 polynomials for m = 1, ..., 20. That is a proof for every m, since the coefficients of m⁸·A and m⁸·B are polynomials in
 m of degree at most 7.
 """
@@ -71,7 +71,7 @@ def flow_constant(m: int) -> float:
     -----
     K² = 2·A(½)·B(½)·B(0)², attained where both ends are where the map's constant is attained. The bound √2·K_map·B(0)
     is 4% larger for m = 1, since the kernel is steepest where its norm is smallest. The
-    proof is in `docs/understand/crowd-theorems.md`.
+    proof is in `CONSTANTS.md`.
     """
     sums = square_sums(m)
     return exact.root_up(2 * sums.slope_at_edge * sums.value_at_edge * sums.value_at_centre**2)
