@@ -340,6 +340,15 @@ def test_rows_of_a_track_are_not_guessed_to_be_persons(run: Any, tmp_path: Path)
     assert "each of the 200 rows is another person" in _assumption(_checked(run, "shuffled.csv"))
 
 
+def test_stops_of_a_timetable_are_rows(run: Any, tmp_path: Path) -> None:
+    """In the order of a line they follow each other like a track, and are none."""
+    stops = _tracks(1, 100)[["lat", "lon"]].set_axis(["stop_lat", "stop_lon"], axis=1)
+    stops.insert(0, "stop_id", [f"s{number}" for number in range(100)])
+    stops.to_csv(tmp_path / "stops.txt", index=False)
+    found = _checked(run, "stops.txt")
+    assert "--person row" in found["next"]
+
+
 def test_codes_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
     """A column is guessed only if its name says that it names persons."""
     frame = _tracks(5, 40)

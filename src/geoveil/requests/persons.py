@@ -35,6 +35,8 @@ _NEVER = frozenset(
 #: Endings of files that record the movements of one person.
 _RECORDINGS = frozenset((".gpx", ".kml", ".fit", ".tcx", ".igc", ".nmea", ".log", ".plt"))
 _TRIPS = frozenset(("trip", "tripid", "traj", "trajectory", "trajectoryid"))
+#: The column that numbers the stops of a timetable.
+_STOP = "stop_id"
 #: Words in the names of columns that may tell persons apart.
 _IDS = frozenset(("id", "ids", "identifier"))
 #: Rows of a path: the smallest number that is judged, and the length of a typical step over the distance of rows that
@@ -69,7 +71,14 @@ def guess_person(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane
     if file.points_in_a_row == 2:
         return ROW
     single = bool((shapely.get_type_id(frame.geometry.array) == 0).all())
-    return ROW if single and not file.time_columns and not file.structure and not _is_path(frame) else None
+    if not single or file.time_columns or file.structure:
+        return None
+    return ROW if _is_timetable(frame) or not _is_path(frame) else None
+
+
+def _is_timetable(frame: geopandas.GeoDataFrame) -> bool:
+    """Return whether rows are the stops of a timetable (GTFS), which are often in the order of lines."""
+    return _STOP in frame and bool(frame[_STOP].is_unique)
 
 
 def unclear_persons(file: LocationFile, frame: geopandas.GeoDataFrame) -> list[str]:
