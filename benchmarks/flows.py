@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 import geoveil as gv
+from geoveil.city import generator, made_up_visits
 from geoveil.postprocess.flow_cells import advise_flows
-from geoveil.requests.city import generator, made_up_visits
 
 #: Half the side of the area in metres.
 REACH = 8_000.0

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 import geoveil as gv
+from geoveil.city import write_taxis
 from geoveil.requests.budgets import Budget
-from geoveil.requests.city import write_taxis
 from geoveil.requests.foresight import DISTANCES
 from geoveil.studio import pages
 from geoveil.studio.actions import act

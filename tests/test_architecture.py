@@ -79,7 +79,7 @@ def test_only_noise_draws_randomness() -> None:
 
     But for what makes a city up, and for the seeds of experiments.
     """
-    seeded = (PACKAGE / "requests" / "city.py", PACKAGE / "paper" / "experiments" / "cells.py")
+    seeded = (PACKAGE / "city.py", PACKAGE / "paper" / "experiments" / "cells.py")
     drawn = re.compile(r"os\.urandom|secrets\.|default_rng|import random\b|np\.random\.(?!Generator)")
     others = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] != "noise" and path not in seeded]
     texts = {path: re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL) for path in others}

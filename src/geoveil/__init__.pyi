@@ -1,4 +1,4 @@
-from . import errors, paper
+from . import audit, errors, paper
 from ._version import __version__
 from .advice import Advice
 from .answering.concerns import Concern
@@ -6,7 +6,7 @@ from .answering.loading import load
 from .audit.mechanism_audit import audit_mechanism
 from .budget import Account, Entry, Ledger
 from .certificates import PublicKey, SigningKey
-from .geo import Area, AreaSuggestion, areas, local, suggest_area
+from .geo import Area, areas, local, suggest_area
 from .live.stream import Stream
 from .locations import Locations, Session
 from .mechanisms import Lipschitz, Mechanism
@@ -25,7 +25,6 @@ __all__ = [
     "Account",
     "Advice",
     "Area",
-    "AreaSuggestion",
     "Check",
     "Concern",
     "CrowdCounts",
@@ -53,6 +52,7 @@ __all__ = [
     "ZonesRelease",
     "__version__",
     "areas",
+    "audit",
     "audit_mechanism",
     "dist_1",
     "dist_2",

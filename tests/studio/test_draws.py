@@ -9,11 +9,11 @@ import geopandas
 import pytest
 
 import geoveil as gv
+from geoveil.city import generator
 from geoveil.noise import Entropy
 from geoveil.requests import foresight
 from geoveil.requests import preview as previews
 from geoveil.requests.budgets import Budget
-from geoveil.requests.city import generator
 from geoveil.requests.foresight import DISTANCES
 from geoveil.requests.made_up import make_up
 from geoveil.studio import pages

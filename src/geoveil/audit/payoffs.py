@@ -10,7 +10,7 @@ import numpy as np
 
 from geoveil.noise.reals import Floats
 
-__all__ = ["Divergence", "Event", "GaussianGuess", "Payoff", "RenyiDivergence"]
+__all__ = ["Divergence", "Event", "GaussianGuess", "Guess", "Payoff", "RenyiDivergence"]
 
 #: Largest exponent of a claimed divergence: beyond it nothing is refuted.
 _MOST = 300.0
@@ -97,3 +97,27 @@ class GaussianGuess(Payoff):
 
         payoffs: Floats = (ratios > 0) - ndtr(distance * math.sqrt(budget / 2))
         return payoffs
+
+
+@dataclass(frozen=True)
+class Guess(Payoff):
+    """A guess under any CGP is right with probability at most a, where (2a-1)·log(a/(1-a)) = ρd².
+
+    It tells less than divergences of noise, and more where few trials are all right.
+    """
+
+    def of(self, ratios: Floats, distance: Floats, budget: float) -> Floats:
+        payoffs: Floats = (ratios > 0) - _most_right(budget * distance**2)
+        return payoffs
+
+
+def _most_right(divergence: Floats) -> Floats:
+    """Return the largest chances of a right guess, by bisection for the logit L: L·tanh(L/2) is the divergence."""
+    known, which = np.unique(divergence, return_inverse=True)
+    low, high = np.zeros_like(known), known + 1 + np.sqrt(2 * known) + 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        less = middle * np.tanh(middle / 2) < known
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    chances: Floats = (1 / (1 + np.exp(-high)))[which]
+    return chances

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 import numpy as np
@@ -21,15 +22,16 @@ from geoveil.audit.bounds import (
     rate_limits,
 )
 from geoveil.audit.canaries import Canaries, Ints
-from geoveil.audit.payoffs import Divergence, Event, GaussianGuess, Payoff, RenyiDivergence
+from geoveil.audit.payoffs import Divergence, Event, GaussianGuess, Guess, Payoff, RenyiDivergence
 from geoveil.noise.reals import Floats
 from geoveil.privacy import CGP, GP
 
 __all__ = ["Scored", "Way", "ways"]
 
-#: Clippings of the ratio from above that the search tries, and the one from below.
+#: Clippings of the ratio that the search tries, from above and from below: a tool without noise needs narrow ones, as
+#: no stake may lose all, whatever is released.
 _HIGHS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0)
-_LOW = 8.0
+_LOWS = (1.0, 2.0, 4.0, 8.0)
 
 #: Rényi orders that the search tries beside 1.
 _ORDERS, _RENYI_HIGHS = (1.5, 2.0, 4.0), (1.0, 2.0, 4.0)
@@ -231,7 +233,7 @@ def ways(guarantee: CGP | GP, search: Scored, *, gaussian: bool) -> list[Way]:
             return [Guessing(gaussian=False)]
         thresholds = np.quantile(search.ratios, np.linspace(0.05, 0.95, 19))
         return [Betting(Event(max(float(t), 0.0), float(guarantee.delta)), 1) for t in thresholds]
-    found: list[Way] = [Betting(payoff, 2) for payoff in _divergences(search)]
+    found: list[Way] = [Betting(payoff, 2) for payoff in [*_divergences(search), Guess()]]
     if gaussian:
         found += [Betting(GaussianGuess(), 2)] if search.by_run else [Guessing(gaussian=True), GaussianRates()]
     return found
@@ -240,10 +242,10 @@ def ways(guarantee: CGP | GP, search: Scored, *, gaussian: bool) -> list[Way]:
 def _divergences(search: Scored) -> list[Payoff]:
     """Return divergences with several clippings, each shifted to where it is tight on the search."""
     found: list[Payoff] = []
-    for high in _HIGHS:
-        away = np.clip(-search.ratios, -_LOW, high)
-        found.append(Divergence(_LOW, high, float(np.log(np.average(np.exp(away), weights=search.weights)))))
-        for alpha in _ORDERS if high in _RENYI_HIGHS else ():
+    for low, high in product(_LOWS, _HIGHS):
+        away = np.clip(-search.ratios, -low, high)
+        found.append(Divergence(low, high, float(np.log(np.average(np.exp(away), weights=search.weights)))))
+        for alpha in _ORDERS if high in _RENYI_HIGHS and low == _LOWS[-1] else ():
             power = float(np.average(np.exp(alpha * away), weights=search.weights))
-            found.append(RenyiDivergence(alpha, _LOW, high, math.log(power) / alpha))
+            found.append(RenyiDivergence(alpha, low, high, math.log(power) / alpha))
     return found

@@ -41,8 +41,8 @@ def demo(out: Path, overwrite: bool) -> None:
 
     It contains no real locations. Takes some seconds.
     """
+    from geoveil.city import AREA, STATION, write_taxis
     from geoveil.geo.formats.atomic import check_target
-    from geoveil.requests.city import AREA, STATION, write_taxis
 
     out.mkdir(parents=True, exist_ok=True)
     source, target, smooth = out / "taxis.csv", out / "released.csv", out / "smoothed.csv"

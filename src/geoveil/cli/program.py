@@ -19,6 +19,7 @@ from click.shell_completion import get_completion_class
 from geoveil._version import __version__
 from geoveil.cli.area_names import areas
 from geoveil.cli.attack import attack
+from geoveil.cli.audit import audit
 from geoveil.cli.budgets import budget
 from geoveil.cli.check import check
 from geoveil.cli.command import Program, command
@@ -82,7 +83,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 for each in (
     *(demo, studio, points, mean, hull, nearest, within, summary, heatmap, counts, flows, zones, smooth),
     *(density, serve),
-    *(explain, plan, check, attack, verify, key, areas, convert_setting, budget, experiments, completion),
+    *(explain, plan, check, attack, audit, verify, key, areas, convert_setting, budget, experiments, completion),
 ):
     program.add_command(each)
 

@@ -9,12 +9,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 import geoveil as gv
+from geoveil.city import generator, made_up_tracks
 from geoveil.errors import GeoveilError
 from geoveil.facts.wording import protected
 from geoveil.privacy import Guarantee, exact
 from geoveil.report.page import attacker_curve
 from geoveil.requests.budgets import Budget, rho_and_epsilon
-from geoveil.requests.city import generator, made_up_tracks
 from geoveil.requests.file_check import TypicalPerson
 from geoveil.requests.file_request import FileSettings, as_tuple
 from geoveil.requests.made_up import seconds_between

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import shapely
 
+from geoveil.city import generator, made_up_tracks, made_up_visits
 from geoveil.errors import GeoveilError
 from geoveil.geo.geometries import Index
 from geoveil.geo.planes import Plane, plane_of
 from geoveil.geo.seconds import seconds_of, without_time
 from geoveil.report.layers import Floats
-from geoveil.requests.city import generator, made_up_tracks, made_up_visits
 from geoveil.requests.file_request import FileSettings, as_tuple
 from geoveil.requests.opened_data import OpenedData
 

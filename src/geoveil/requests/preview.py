@@ -9,11 +9,11 @@ import shapely
 
 import geoveil as gv
 from geoveil._types import Progress
+from geoveil.city import generator
 from geoveil.facts.wording import error_line
 from geoveil.geo.formats.location_columns import CoordinatePairs
 from geoveil.report import Layer
 from geoveil.report.formatting import lengths
-from geoveil.requests.city import generator
 from geoveil.requests.file_request import FileRequest, ReadingOptions, ask_summary, one_or_several
 from geoveil.requests.made_up import MadeUp, make_up
 from geoveil.requests.opened_data import OpenedData, tracks

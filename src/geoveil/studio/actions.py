@@ -8,10 +8,10 @@ from pathlib import Path
 from geoveil.answering.charging import account_names
 from geoveil.budget import Ledger
 from geoveil.budget.stores import is_database, without_password
+from geoveil.city import write_taxis
 from geoveil.errors import GeoveilError
 from geoveil.geo.areas import area_of
 from geoveil.requests.budgets import Budget, BudgetKind, rho_and_epsilon
-from geoveil.requests.city import write_taxis
 from geoveil.requests.file_request import ReadingOptions
 from geoveil.settings import READING, SETTINGS
 from geoveil.studio.choices import NO_BUDGET, NO_FILE, NO_LABELS, NO_PERSONS, NO_UNIT

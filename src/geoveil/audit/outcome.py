@@ -1,0 +1,270 @@
+"""The outcome of an audit: one sentence, a table, a picture, and whether anything was found."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geoveil.audit.evidence import LEAST_RUNS, Evidence, Verdict
+from geoveil.audit.findings import Fault
+from geoveil.audit.guesses import Guesses
+from geoveil.privacy import CGP, GP
+from geoveil.text.cards import Card, as_html
+from geoveil.text.cards import Rows as CardRows
+from geoveil.text.words import counted, hidden, metres
+
+if TYPE_CHECKING:
+    from geoveil._types import Path as PathLike
+
+__all__ = ["NO_PROOF", "Audit"]
+
+#: What every outcome without a finding says.
+NO_PROOF = "That nothing was found proves nothing: another test may find what this one did not."
+#: The parts of the area, in the order of their numbers.
+_QUARTERS = ("the middle", "the east", "the north", "the west", "the south")
+_DIRECTIONS = {
+    0: "from east to west",
+    45: "from south-west to north-east",
+    90: "from north to south",
+    135: "from south-east to north-west",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Card):
+    """Whether a tool gives away more than it claims, as far as the files that it released show.
+
+    Parameters
+    ----------
+    claim : CGP or GP
+        What the tool claims.
+    level : float
+        The largest probability that a tool that keeps its claim is accused.
+    verdicts : tuple of Verdict
+        The bounds on what is given away: if the noise of persons is independent, and, of many runs, whatever it is.
+    findings : tuple of Fault
+        The tests by name.
+    canaries, persons : int
+        The number of canaries of all files, and of those with a released point.
+    files : int
+        The number of made files of which released ones were read.
+    repeated : bool
+        Whether a file was given to the tool twice.
+    notes : tuple of str
+        How canaries were found again, and what else was noticed.
+    guesses : tuple of Guesses
+        How often simple guesses are right, by distance.
+    """
+
+    claim: CGP | GP
+    level: float
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[Fault, ...]
+    canaries: int
+    persons: int
+    files: int
+    repeated: bool
+    notes: tuple[str, ...] = ()
+    guesses: tuple[Guesses, ...] = ()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The names of the faults that were found."""
+        return tuple(finding.name for finding in self.findings if finding.found)
+
+    @property
+    def found(self) -> bool:
+        """Whether the tool gives away more than it claims, or has a fault. If not, nothing is proved."""
+        return bool(self.faults) or any(verdict.found for verdict in self.verdicts)
+
+    @property
+    def bound(self) -> float:
+        """The largest lower bound on the budget that the tool really spends: ρ per m², or ε per m."""
+        return max((verdict.bound for verdict in self.verdicts), default=0.0)
+
+    def verdict(self) -> str:
+        """Return in words whether the tool gives away more than it claims, with what confidence, and where."""
+        sure = f"{1 - self.level:.0%}"
+        if not self.found:
+            return (
+                f"Nothing was found: nothing in the released points of {counted(self.persons, 'made-up person')} "
+                f"shows that the tool gives away more than it claims ({self.claimed()}). {NO_PROOF}"
+            )
+        told = f"This tool does not keep its claim ({self.claimed()}). With {sure} confidence, "
+        over = [verdict for verdict in self.verdicts if verdict.found]
+        if over:
+            worst = max(over, key=lambda verdict: verdict.bound)
+            told += (
+                f"it gives away at least {worst.bound / worst.claimed:.2g} times the budget that it claims: "
+                f"{self._meaning(worst.bound)} {self._worst(worst)}"
+            )
+            return f"{told} Found as well: {self._seen()}." if self.faults else told
+        return f"{told}{self._seen()}."
+
+    def _seen(self) -> str:
+        """Return what the tests that found a fault saw, the clearest first."""
+        found = sorted((each for each in self.findings if each.found), key=lambda each: each.chance)
+        return "; ".join(each.told for each in found)
+
+    def claimed(self) -> str:
+        """Return the claim in words."""
+        return f"to hide {hidden(self.claim.hidden(chance=0.75))}: {self.claim.symbol} = {float(self.claim.budget):g}"
+
+    def _meaning(self, budget: float) -> str:
+        """Return what a budget hides, beside what the claim hides."""
+        kind = CGP(rho=budget) if isinstance(self.claim, CGP) else GP(epsilon=budget)
+        return f"at most {metres(kind.hidden(chance=0.75))} are hidden."
+
+    def _worst(self, verdict: Verdict) -> str:
+        """Return at which distance, in which direction and at which place it is worst."""
+        by_kind = {tested.group: tested for tested in verdict.evidence}
+        told = []
+        if "distance" in by_kind:
+            told.append(f"for places {metres(by_kind['distance'].value)} apart")
+        if "direction" in by_kind:
+            told.append(_DIRECTIONS[int(by_kind["direction"].value) % 180])
+        if "place" in by_kind:
+            told.append(f"in {_QUARTERS[int(by_kind['place'].value)]} of the area")
+        return f"It is worst {', '.join(told)}." if told else ""
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and the rows of the table."""
+        unit = f"{self.claim.symbol} at least"
+        rows = []
+        for verdict in self.verdicts:
+            assumed = "each person's noise independent" if verdict.independent else "any dependence of persons"
+            for tested in verdict.evidence:
+                seen = "more than claimed" if tested.budget > verdict.claimed else "nothing found"
+                rows.append(
+                    [
+                        f"{_shown(tested)} ({assumed})",
+                        seen,
+                        f"{unit} {tested.budget:.3g}, claimed {verdict.claimed:.3g}",
+                    ]
+                )
+        for finding in sorted(self.findings, key=lambda each: (not each.found, each.chance)):
+            luck = f"chance of luck {_luck(finding.chance)}" if finding.found else ""
+            rows.append(
+                [
+                    finding.name,
+                    "FOUND" if finding.found else "nothing found",
+                    "; ".join(filter(None, [finding.told if finding.found else "", luck])),
+                ]
+            )
+        return ["test", "outcome", "what was seen"], rows
+
+    def assumptions(self) -> str:
+        """Return what was assumed, and what was not tested."""
+        told = [
+            f"Of {self.canaries:,} canaries {self.persons:,} were found again in the released "
+            f"{'file' if self.files == 1 else f'files of {self.files} runs'}."
+        ]
+        if all(verdict.independent for verdict in self.verdicts):
+            told.append(
+                "The bounds assume that the noise of one person does not depend on that of others, which is tested as "
+                f"far as one file shows it. For a bound without that, make at least {LEAST_RUNS} files."
+            )
+        else:
+            told.append("The bounds on any dependence take each run as one trial.")
+        if not self.repeated:
+            told.append(
+                "Whether a second run repeats its noise was not tested: run the tool twice on one file, and give both."
+            )
+        return " ".join(told)
+
+    def data(self) -> dict[str, object]:
+        """Return the outcome for programs."""
+        return {
+            "found": self.found,
+            "verdict": self.verdict(),
+            "confidence": 1 - self.level,
+            "claim": self.claim.certificate(),
+            "at_least": self.bound,
+            "times_the_claim": self.bound / float(self.claim.budget),
+            "canaries": self.canaries,
+            "matched": self.persons,
+            "files": self.files,
+            "assumptions": self.assumptions(),
+            "notes": [*self.notes],
+            "bounds": [
+                {
+                    "independent": verdict.independent,
+                    "by": tested.group,
+                    "value": tested.value,
+                    "at_least": tested.budget,
+                    "estimate": tested.estimate,
+                    "canaries": tested.n,
+                    "found": tested.budget > verdict.claimed,
+                }
+                for verdict in self.verdicts
+                for tested in verdict.evidence
+            ],
+            "tests": [
+                {
+                    "fault": each.name,
+                    "found": each.found,
+                    "chance": each.chance,
+                    "level": each.level,
+                    "seen": each.told,
+                }
+                for each in self.findings
+            ],
+        }
+
+    def save(self, path: PathLike, *, overwrite: bool = False) -> Path:
+        """Write the outcome as a page (.html), its picture (.png, .svg, .pdf) or its numbers (.json).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        overwrite : bool
+            Whether an existing file is replaced.
+        """
+        from geoveil.audit.outcome_picture import draw, page
+        from geoveil.errors import InvalidParameter
+        from geoveil.geo.formats.atomic import check_target
+
+        path = Path(path)
+        if path.suffix not in (".html", ".png", ".svg", ".pdf", ".json"):
+            allowed = "a file that ends in .html, .png, .svg, .pdf or .json"
+            raise InvalidParameter("path", str(path), allowed, "Choose one.")
+        check_target(path, overwrite=overwrite)
+        if path.suffix == ".json":
+            path.write_text(json.dumps(self.data(), indent=2), encoding="utf-8")
+        elif path.suffix == ".html":
+            path.write_text(page(self), encoding="utf-8")
+        else:
+            draw(self, path)
+        return path
+
+    def _card(self) -> tuple[str, CardRows]:
+        _, rows = self.table()
+        told = [(row[0], "; ".join(cell for cell in row[1:] if cell)) for row in rows]
+        return "Audit of a tool", [("verdict", self.verdict()), *told, ("assumed", self.assumptions())]
+
+    def _repr_html_(self) -> str:
+        from geoveil.audit.outcome_picture import curve
+
+        return as_html(*self._card(), figure=curve(self))
+
+
+def _shown(tested: Evidence) -> str:
+    """Return which canaries were tested."""
+    if tested.group == "distance":
+        return f"places {metres(tested.value)} apart"
+    if tested.group == "direction":
+        return f"places {_DIRECTIONS[int(tested.value) % 180]}"
+    if tested.group == "place":
+        return f"places in {_QUARTERS[int(tested.value)]} of the area"
+    return "all places"
+
+
+def _luck(chance: float) -> str:
+    """Return a small probability as text."""
+    if chance <= 0:
+        return "below 10^-300"
+    return f"{chance:.1g}" if chance > 1e-4 else f"below 10^{math.ceil(math.log10(chance))}"

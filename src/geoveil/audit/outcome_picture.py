@@ -1,0 +1,130 @@
+"""The picture of an audit: how often guesses are right at each distance, and what the claim allows; and its page."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from geoveil.audit.chances import guess_chances
+from geoveil.audit.outcome import Audit
+from geoveil.geo.geometries import Floats
+from geoveil.text.words import metres
+
+__all__ = ["curve", "draw", "page"]
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 330, 56, 46
+_OVER, _WITHIN = "#be123c", "#0f766e"
+#: Outcomes of a test that speak against the tool.
+_BAD = ("FOUND", "more than claimed")
+_CAPTION = (
+    "How often somebody who sees the released file guesses right between two places, by the distance between them. "
+    "A coin is right half of the time. The shaded part is what the claim does not allow; the bars show what chance "
+    "leaves open (99%). A point whose whole bar is in the shaded part breaks the claim."
+)
+
+
+def _distances(audit: Audit) -> Floats:
+    known = [each.distance for each in audit.guesses] or [10.0, 1000.0]
+    return np.geomspace(min(known) / 1.5, max(known) * 1.5, 160)
+
+
+def curve(audit: Audit) -> str:
+    """Return the picture as SVG."""
+    distances = _distances(audit)
+    allowed = guess_chances(audit.claim, distances)
+    first, last = np.log10(distances[[0, -1]])
+
+    def x(distance: Floats | float) -> Floats:
+        return np.asarray(_LEFT + (np.log10(distance) - first) / (last - first) * (_WIDTH - _LEFT - 12))
+
+    def y(share: Floats | float) -> Floats:
+        return np.asarray((1 - (np.asarray(share) - 0.4) / 0.6) * (_HEIGHT - _BOTTOM - 14) + 14)
+
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x(distances), y(allowed), strict=True))
+    parts = [
+        f'<polygon points="{_LEFT},{y(1.0):.1f} {line} {_WIDTH - 12},{y(1.0):.1f}" fill="#64748b" opacity="0.16"/>',
+        f'<polyline points="{line}" fill="none" stroke="#475569" stroke-width="2"/>',
+    ]
+    for share in (0.5, 0.75, 1.0):
+        at = float(y(share))
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{at:.1f}" y2="{at:.1f}" stroke="#94a3b8" opacity=".5"/>'
+        )
+        parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{share:.0%}</text>')
+    for each in audit.guesses:
+        colour, at = _OVER if each.low > each.allowed else _WITHIN, float(x(each.distance))
+        low, high, middle = (
+            float(np.clip(y(share), 10, _HEIGHT - _BOTTOM)) for share in (each.low, each.high, each.right)
+        )
+        seen = f"{metres(each.distance)}: {each.right:.0%} of {each.trials} guesses are right"
+        parts.append(
+            f"<g><title>{seen}, the claim allows {each.allowed:.0%}</title>"
+            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}" stroke-width="2"/>'
+            f'<circle cx="{at:.1f}" cy="{middle:.1f}" r="5" fill="{colour}"/></g>'
+        )
+        parts.append(f'<text x="{at:.1f}" y="{_HEIGHT - 26}" text-anchor="middle">{metres(each.distance, 2)}</text>')
+    return (
+        f'<figure style="max-width:44rem"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escape(_CAPTION)}" style="font:12px system-ui,sans-serif" fill="currentColor">{"".join(parts)}'
+        f'<text x="{(_WIDTH + _LEFT) / 2}" y="{_HEIGHT - 6}" text-anchor="middle">'
+        "distance between the two places</text>"
+        f"</svg><figcaption>{_CAPTION}</figcaption></figure>"
+    )
+
+
+def page(audit: Audit) -> str:
+    """Return a page with the verdict, the table and the picture, which loads nothing."""
+    headings, rows = audit.table()
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in headings)
+    body = "".join(
+        f'<tr class="{"over" if row[1] in _BAD else ""}"><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    notes = "".join(f"<li>{escape(note)}</li>" for note in audit.notes)
+    style = (
+        "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1e293b;"
+        "background:#fff}.verdict{font-size:1.15rem;border-left:5px solid;padding:.4rem 1rem;margin:1rem 0}"
+        f".found{{border-color:{_OVER}}}.nothing{{border-color:{_WITHIN}}}"
+        "table{border-collapse:collapse;width:100%;margin:1rem 0}"
+        "th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid #cbd5e1;vertical-align:top}"
+        "tbody th{font-weight:400}"
+        f"thead th{{font-weight:600}}.over th,.over td{{color:{_OVER};font-weight:600}}"
+        "figure{margin:1.5rem 0}figcaption,.small{color:#475569;font-size:.9rem}"
+    )
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>Audit of a tool</title><style>{style}</style></head><body><main><h1>Audit of a tool</h1>"
+        f'<p class="verdict {"found" if audit.found else "nothing"}">{escape(audit.verdict())}</p>'
+        f"{curve(audit)}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f'<p>{escape(audit.assumptions())}</p><ul class="small">{notes}</ul></main></body></html>'
+    )
+
+
+def draw(audit: Audit, path: Path) -> None:
+    """Draw the picture into a file, in the format of its ending."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.1, 4.2), layout="constrained")
+    axes = figure.subplots()
+    distances = _distances(audit)
+    allowed = guess_chances(audit.claim, distances)
+    axes.fill_between(
+        distances, allowed, 1, color="#64748b", alpha=0.16, linewidth=0, label="more than the claim allows"
+    )
+    axes.plot(distances, allowed, color="#475569")
+    for each in audit.guesses:
+        colour = _OVER if each.low > each.allowed else _WITHIN
+        axes.plot([each.distance] * 2, [each.low, each.high], color=colour)
+        axes.plot(each.distance, each.right, "o", color=colour)
+    axes.set(xscale="log", ylim=(0.4, 1.02), xlabel="distance between the two places", ylabel="right guesses")
+    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.set_xticks([each.distance for each in audit.guesses], [metres(each.distance, 2) for each in audit.guesses])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    figure.savefig(path, dpi=150)

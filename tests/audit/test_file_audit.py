@@ -1,0 +1,153 @@
+"""Reading what a tool released: which rows are whose, what is said, and how it is saved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geoveil as gv
+from geoveil.errors import InvalidFile
+from tests.audit import rules
+
+AREA = "37.77,-122.42,10km"
+
+
+def made(folder: Path, **how: Any) -> pd.DataFrame:
+    """The rows of a file of canaries; the secret is audit.json beside it."""
+    how = {"hide": 200, "area": AREA, "canaries": 600, "rng": np.random.default_rng(1), **how}
+    gv.audit.make(folder / "canaries.csv", secret=folder / "audit.json", **how)
+    return pd.read_csv(folder / "canaries.csv")
+
+
+def read(folder: Path, rows: pd.DataFrame, **how: Any) -> gv.audit.Audit:
+    """The audit of rows that a tool released."""
+    rows.to_csv(folder / "released.csv", index=False)
+    return gv.audit.read(folder / "released.csv", secret=folder / "audit.json", **how)
+
+
+def noisy(rows: pd.DataFrame, times: float = 1.0) -> pd.DataFrame:
+    """The rows with noise of so many times the claimed budget."""
+    return rules.gaussian(np.random.default_rng(3), times)(rows)
+
+
+def test_a_weak_tool_is_found(tmp_path: Path) -> None:
+    """The sentence says how much more is given away, how much is hidden really, and where it is worst."""
+    found = read(tmp_path, noisy(made(tmp_path, canaries=2000), 9))
+    assert found.found
+    assert 1 < found.bound / float(found.claim.budget) < 9
+    for text in ("does not keep its claim", "99% confidence", "to hide 200 m", "worst for places"):
+        assert text in found.verdict(), text
+
+
+def test_nothing_is_no_proof(tmp_path: Path) -> None:
+    """Of a tool that keeps its claim nothing is found, and it is said that this proves nothing."""
+    found = read(tmp_path, noisy(made(tmp_path)))
+    assert (found.found, found.faults) == (False, ())
+    assert "proves nothing" in found.verdict()
+    assert "Whether a second run repeats its noise was not tested" in found.assumptions()
+
+
+def test_another_claim_is_judged(tmp_path: Path) -> None:
+    """The claim may be given when reading: what keeps the claim of 200 m breaks that of 2 km."""
+    rows = noisy(made(tmp_path, canaries=2000))
+    assert not read(tmp_path, rows).found
+    assert read(tmp_path, rows, hide=2000).found
+    assert not read(tmp_path, rows, epsilon=0.1).found
+
+
+def test_rows_are_matched_honestly(tmp_path: Path) -> None:
+    """Labels are found in any column and order, also as digests; without labels rows are matched by order, or not."""
+    rows = noisy(made(tmp_path))
+    mixed = rows.sample(frac=0.9, random_state=1).rename(columns={"person": "subject"})
+    found = read(tmp_path, mixed)
+    assert found.persons == 540
+    assert any("by the column subject" in note for note in found.notes)
+    assert any("60 of 600 canaries have no released point" in note for note in found.notes)
+    hashed = rows.assign(person=[hashlib.sha256(label.encode()).hexdigest() for label in rows.person])
+    found = read(tmp_path, hashed)
+    assert found.persons == 600
+    assert any("that anybody can compute" in note for note in found.notes)
+    found = read(tmp_path, rows.assign(person=np.arange(600)))
+    assert found.persons == 600
+    assert any("labels were changed" in note for note in found.notes)
+    with pytest.raises(InvalidFile, match="labels of canaries"):
+        read(tmp_path, rows.assign(person=np.arange(600)).iloc[:590])
+
+
+def test_saved_outcomes_agree(tmp_path: Path) -> None:
+    """The page, the picture and the numbers say the same; nothing is loaded by the page."""
+    found = read(tmp_path, rules.truncated(2)(made(tmp_path)))
+    for name in ("audit.html", "audit.png", "audit.svg", "numbers.json"):
+        found.save(tmp_path / name)
+    page = (tmp_path / "audit.html").read_text()
+    assert "does not keep its claim" in page
+    assert "<svg" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    told = json.loads((tmp_path / "numbers.json").read_text())
+    assert told["found"] is True
+    assert told["verdict"] == found.verdict()
+    assert "grid edges" in [each["fault"] for each in told["tests"] if each["found"]]
+    assert found.verdict()[:40] in repr(found)
+    assert "<svg" in found._repr_html_()
+
+
+def test_guesses_are_counted(tmp_path: Path) -> None:
+    """The picture counts right guesses at each distance beside what the claim allows."""
+    rows = made(tmp_path)
+    copied = {round(each.distance): each for each in read(tmp_path, rows).guesses}
+    assert len(copied) == 4
+    assert all(each.right == 1.0 for each in copied.values())
+    honest = read(tmp_path, noisy(rows)).guesses
+    assert all(each.low < each.allowed for each in honest)
+
+
+@pytest.mark.long
+def test_many_runs_hold_under_dependence(tmp_path: Path) -> None:
+    """With many files, bounds also hold whatever the dependence between persons: each is one trial."""
+    files = gv.audit.make(
+        tmp_path / "made",
+        secret=tmp_path / "audit.json",
+        hide=200,
+        area=AREA,
+        canaries=100,
+        runs=64,
+        rng=np.random.default_rng(1),
+    )
+    out = tmp_path / "out"
+    out.mkdir()
+    rule = rules.gaussian(np.random.default_rng(3), 100)
+    for path in files:
+        rule(pd.read_csv(path)).to_csv(out / path.name, index=False)
+    found = gv.audit.read(out, secret=tmp_path / "audit.json")
+    assert [verdict.independent for verdict in found.verdicts] == [True, False]
+    assert [verdict.found for verdict in found.verdicts] == [True, True]
+    assert "take each run as one trial" in found.assumptions()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["canaries.csv", "canaries.gpx", "canaries.geojson", "canaries.parquet"])
+def test_own_points_pass(name: str, tmp_path: Path) -> None:
+    """Nothing is found in what geoveil itself releases, with one point or several of a person."""
+    for pings in (1, 3):
+        [path] = gv.audit.make(
+            tmp_path / name,
+            secret=tmp_path / "audit.json",
+            hide=200,
+            area=AREA,
+            canaries=400,
+            pings=pings,
+            overwrite=True,
+            rng=np.random.default_rng(pings),
+        )
+        person = "track_name" if name.endswith(".gpx") else "person"
+        own = gv.Locations(path, person=person, area=AREA, overwrite=True, rng=np.random.default_rng(9))
+        own.points(hide=200, keep=person, to=tmp_path / f"released{path.suffix}")
+        found = gv.audit.read(tmp_path / f"released{path.suffix}", secret=tmp_path / "audit.json")
+        assert found.persons == 400
+        assert not found.found, found.verdict()

@@ -1,0 +1,117 @@
+"""Each fault is found by its name, and correct tools have none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geoveil as gv
+from geoveil.audit import Audit
+from tests.audit import rules
+from tests.audit.rules import Rule
+
+AREA = "37.77,-122.42,10km"
+
+
+def audited(rule: Rule, seed: int = 1, *, area: str = AREA, canaries: int = 1000, pings: int = 1) -> Audit:
+    """The audit of a rule, with fixed coins."""
+    rng = np.random.default_rng(seed)
+    return gv.audit.tool(rule, hide=rules.HIDE, area=area, canaries=canaries, pings=pings, rng=rng)
+
+
+def noise(seed: int = 7) -> np.random.Generator:
+    """A generator for the noise of a rule."""
+    return np.random.default_rng(seed)
+
+
+FAULTS: dict[str, tuple[Rule, str]] = {
+    "a quarter true": (rules.sometimes_true(noise()), "true coordinates in the output"),
+    "truth in a column": (rules.with_truth_in(noise()), "true coordinates in the output"),
+    "one offset": (rules.shared(noise()), "the same noise for several persons"),
+    "a fixed seed": (rules.seeded(), "the same noise in a second run"),
+    "a seed of the person": (rules.seeded_by_person, "the same noise in a second run"),
+    "a seed of the place": (rules.seeded_by_place, "offsets that follow from the place"),
+    "neighbours alike": (rules.neighbours_alike(noise()), "noise of persons that depends on each other"),
+    "sorted": (rules.sorted_rows(noise()), "order of rows"),
+    "dropped": (rules.dropped(noise()), "dropped rows"),
+    "a street": (rules.with_zone(noise()), "other columns"),
+    "rounded to 2": (rules.rounded_first(noise(), 2), "grid edges"),
+    "truncated": (rules.truncated(3), "grid edges"),
+    "geohash": (rules.geohash(), "grid edges"),
+    "last digits": (rules.coarse_noise(noise()), "last digits"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_named(name: str) -> None:
+    """A tool with a fault is found, and the fault has its name."""
+    rule, fault = FAULTS[name]
+    found = audited(rule, canaries=2000)
+    assert found.found
+    assert fault in found.faults, [(each.name, each.chance, each.told) for each in found.findings]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "planar_laplace"])
+def test_correct_tools_pass(name: str) -> None:
+    """Noise that keeps its claim has no fault, with one point or several that share their noise."""
+    assert not audited(getattr(rules, name)(noise())).found
+    assert not audited(rules.one_offset_each(noise()), pings=4).found
+
+
+@pytest.mark.slow
+def test_cells_of_noisy_points_pass() -> None:
+    """Points that are rounded after noise was added are not accused of rounding first, nor of following the place."""
+    noisy = rules.gaussian(noise())
+    for coarse in (rules.truncated(2), rules.geohash(5), rules.truncated(5)):
+        found = audited(lambda rows, coarse=coarse: coarse(noisy(rows)), seed=3)  # type: ignore[misc]
+        assert not found.found, found.verdict()
+
+
+@pytest.mark.slow
+def test_averages_are_noticed() -> None:
+    """Noise for each point averages out over the points of a person; one offset for all of them does not."""
+    fault = "noise that averages out over a person's points"
+    assert fault in audited(rules.gaussian(noise()), pings=8, canaries=600).faults
+    assert fault not in audited(rules.one_offset_each(noise()), pings=8, canaries=600).faults
+
+
+@pytest.mark.slow
+def test_degrees_are_noticed() -> None:
+    """At 60 degrees north, degrees taken as metres are found and named."""
+    found = audited(rules.in_degrees(noise()), area="60.17,24.94,10km", canaries=2000)
+    assert "degrees taken as metres" in found.faults
+    assert "60° of latitude" in found.verdict()
+
+
+@pytest.mark.slow
+def test_metadata_is_searched(tmp_path: Path) -> None:
+    """True bounds in the header of a GPX file, and true places in a comment or beside the file, are found."""
+    made = gv.audit.make(
+        tmp_path / "canaries.gpx", secret=tmp_path / "audit.json", hide=200, area=AREA, rng=np.random.default_rng(2)
+    )[0]
+    at = re.compile('lat="([^"]+)" lon="([^"]+)"')
+    rows = np.array(at.findall(made.read_text()), dtype=float)
+    noisy = iter(rows + np.random.default_rng(3).normal(scale=0.003, size=rows.shape))
+    text = at.sub(lambda _: 'lat="{}" lon="{}"'.format(*next(noisy)), made.read_text())
+    folder = tmp_path / "out"
+    folder.mkdir()
+    released = folder / "released.gpx"
+    fault = "true coordinates in the output"
+
+    def found() -> tuple[str, ...]:
+        return gv.audit.read(released, secret=tmp_path / "audit.json").faults
+
+    released.write_text(text)
+    assert fault not in found()
+    (south, west), (north, east) = rows.min(axis=0), rows.max(axis=0)
+    bounds = f'<bounds minlat="{south}" minlon="{west}" maxlat="{north}" maxlon="{east}"/>'
+    released.write_text(text.replace("<trk>", f"<metadata>{bounds}</metadata><trk>", 1))
+    assert fault in found()
+    released.write_text(text)
+    (folder / "released.log").write_text("\n".join(f"moved {y}, {x}" for y, x in rows[:300]))
+    assert fault in found()
