@@ -16,6 +16,8 @@ _STEPS = 8
 _LIGHT = 1e-4
 #: Relative accuracy of a radius, unless its probability is within 0.0005 of the one asked for.
 _CLOSE = 1e-2
+#: The first bracket of a radius reaches to this share of the guess, or to the guess divided by it.
+_NEAR = 0.93
 
 
 class MixturePart:
@@ -154,15 +156,16 @@ def radius_of(parts: Sequence[MixturePart], x: float, y: float, chance: float, g
     """
     if guess <= 0.0:
         guess = 2.5 * max(sqrt(a.spread) for a in parts if a.weight > _LIGHT)
-    low = high = guess
+    # A guess from the last ping is near, and brackets widen faster and faster where it is not.
+    low, high, factor = guess, guess, _NEAR
     below = above = chance_within(parts, x, y, guess) - chance
     while below > 0.0 and low > 1e-6:
         high, above = low, below
-        low *= 0.7
+        low, factor = low * factor, max(factor * factor, 0.5)
         below = chance_within(parts, x, y, low) - chance
     while above <= 0.0 and high < 1e9:
         low, below = high, above
-        high *= 1.4
+        high, factor = high / factor, max(factor * factor, 0.5)
         above = chance_within(parts, x, y, high) - chance
     side = 0
     while high - low > _CLOSE * high:
