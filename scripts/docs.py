@@ -37,7 +37,9 @@ BESIDE = {
     "benchmarks/strangers-protocol.md": "project/strangers-protocol.md",
     "benchmarks/strangers.md": "project/strangers.md",
     "src/geoveil/noise/ROUNDING.md": "project/rounding.md",
+    "src/geoveil/queries/ERRORS.md": "project/error-bounds.md",
     "src/geoveil/queries/crowd/CONSTANTS.md": "project/constants.md",
+    "src/geoveil/zones/PROOFS.md": "project/zones.md",
     "src/geoveil/certificates/certificate.schema.json": "look-up/certificate.schema.json",
 }
 LARGEST = 300_000

@@ -108,7 +108,7 @@ class Kind:
     def ground_error(self, query: Query, error: float, area: Area, *, planned: bool = False) -> float:
         """Convert an error bound from metres of the plane to metres on the ground.
 
-        The plane draws a ground length g as one of shrink·g to stretch·g. docs/understand/projections.md derives the
+        The plane draws a ground length g as one of shrink·g to stretch·g. queries/ERRORS.md derives the
         bounds.
 
         Parameters
