@@ -171,8 +171,8 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
         ),
         Setting(
             "gap",
-            "Begin a new piece of a track where the next released point is later than that. [default: 10 minutes]",
-            line=_LENGTH,
+            "Begin a new piece of a track if the next released point is more than this later. [default: 10 minutes]",
+            line=OnLine(metavar="DURATION"),
             page=OnPage("the time between two pieces"),
         ),
         Setting(
