@@ -39,6 +39,10 @@ BESIDE = {
     "src/geoveil/noise/ROUNDING.md": "project/rounding.md",
     "src/geoveil/queries/ERRORS.md": "project/error-bounds.md",
     "src/geoveil/queries/crowd/CONSTANTS.md": "project/constants.md",
+    "src/geoveil/queries/PROOFS.md": "project/questions.md",
+    "src/geoveil/attacks/PROOFS.md": "project/attacks.md",
+    "src/geoveil/geo/PROOFS.md": "project/projections.md",
+    "src/geoveil/live/PROOFS.md": "project/live.md",
     "src/geoveil/zones/PROOFS.md": "project/zones.md",
     "src/geoveil/certificates/certificate.schema.json": "look-up/certificate.schema.json",
 }
