@@ -449,6 +449,7 @@ def crowd_released(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return release.to_file(tmp_path / "out.csv")
 
 
+@pytest.mark.slow
 def test_noise_of_crowds(crowd_released: Path) -> None:
     """The noise of maps, counts and flows is computed again from the kernel, and changes of it are found."""
     assert outcomes(gv.verify(crowd_released))["noise"] == "holds"

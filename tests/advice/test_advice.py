@@ -111,6 +111,7 @@ def test_nothing_that_was_seen_chooses_a_setting() -> None:
         assert all(sorted(each, key=str) == sorted(found[0], key=str) for each in found)
 
 
+@pytest.mark.slow
 def test_cells_and_protection_follow_from_the_error_that_is_of_use() -> None:
     """A finer map, or the middle of persons who have many days, if a small error is wanted; else no result."""
     frame = rows(4000, 2)

@@ -215,6 +215,7 @@ def test_rows_are_paired_by_person_and_time(tmp_path: Path) -> None:
         truth(frame).attack(released.assign(user="nobody")[:50])
 
 
+@pytest.mark.slow
 def test_files_and_frames_are_attacked_alike(tmp_path: Path) -> None:
     """A release, its file with its certificate, its table and its geometries have one outcome."""
     locations = truth(people(3))

@@ -30,6 +30,7 @@ BAD: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_bad_requests_fail_alone(place: str, name: str) -> None:
     """What a store cannot hold is refused by name before it joins what other threads charge."""

@@ -273,6 +273,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
         Ledger(f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db", timeout=0.5)
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(served: str) -> None:
     """A connection that is collected before its store, as in a cycle of references, gives no warning."""
     ledger = Ledger(served)

@@ -302,6 +302,7 @@ def test_a_report_shows_discs_and_what_remains(ridden: Any, tmp_path: Path) -> N
         assert (tmp_path / "own.html").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_a_report_is_a_page(ridden: Any, tmp_path: Path) -> None:
     """Another ending is refused before a centre is drawn, with a name that works."""
     told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.pdf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ def test_a_pause_does_not_change_what_a_dense_sender_spends() -> None:
     assert costs == ([10 * MINUTE] + [MINUTE] * (2 * 1440 - 1)) * 2
 
 
+@pytest.mark.slow
 def test_a_pause_does_not_change_what_a_sparse_sender_spends() -> None:
     """Trips on one day of three spend most of the day's budget, although no day is followed by another."""
     schedule = Schedule(DAY, MINUTE)

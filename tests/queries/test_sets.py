@@ -74,6 +74,7 @@ def answers_in_any_order(question: str, metric: str = "inf") -> set[bytes]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("question", [*VARIANTS, *CROWD_QUESTIONS])
 def test_questions_say_whether_order_matters(question: str, metric: str) -> None:
@@ -214,6 +215,7 @@ def largest_share(name: str, *, budget: str = "rho") -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["rho", "epsilon"])
 @pytest.mark.parametrize("name", SIZELESS)
 def test_constants_hold_between_sets_of_any_sizes(name: str, budget: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import geopandas
 import numpy as np
 import pandas as pd
+import pytest
 
 import geoveil as gv
 from geoveil.release.attackers import attackers_gains
@@ -22,6 +23,7 @@ def walk(**how: object) -> gv.Locations:
     return gv.Locations(frame, person="user", area=BAY, **how)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_sentences_follow_from_public_facts() -> None:
     """Releases of other places with the same times and noise have the same sentences, which attacks confirm."""
     here = walk()

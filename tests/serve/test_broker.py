@@ -102,6 +102,7 @@ def test_retained_messages_are_duplicates(tmp_path: Path) -> None:
             assert service.pings_of("ann") == before
 
 
+@pytest.mark.slow
 def test_broker_keeps_messages(tmp_path: Path) -> None:
     """Five hundred pings that were sent while the service was away are answered in their order, and none is lost."""
     with mosquitto(tmp_path / "broker") as broker:

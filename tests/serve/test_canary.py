@@ -133,6 +133,7 @@ def test_the_search_finds_what_is_hidden() -> None:
             assert any(canary in body.content + body.path.encode() for canary in CANARIES), client
 
 
+@pytest.mark.slow
 @POSIX
 def test_no_core_dumps() -> None:
     """A service that serves lets a crash write no copy of its memory."""

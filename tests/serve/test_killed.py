@@ -163,6 +163,7 @@ def until_ready(url: str) -> None:
     raise AssertionError("the service does not answer")
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("kills", [0, 3])
 def test_killed_service_loses_nothing(kills: int, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_live_page_shows_places_and_budgets(service: Running, page: Page) -> Non
     page.get_by_label("Zoom in").click()
 
 
+@pytest.mark.slow
 def test_owner_makes_and_ends_links(service: Running, page: Page) -> None:
     """A link is made on the page, shown once, opens for a reader without a password, and can be paused and ended."""
     page.get_by_role("textbox", name="For").fill("my sister")
@@ -88,6 +89,7 @@ def test_wrong_links_are_explained(page: Page) -> None:
     assert "expires" in page.get_by_role("alert").first.inner_text()
 
 
+@pytest.mark.slow
 def test_pages_fit_phones(service: Running, page: Page) -> None:
     """On a phone, no page is wider than the screen."""
     page.set_viewport_size({"width": 390, "height": 800})

@@ -125,6 +125,7 @@ def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
     assert [each.name for each in link.parent.iterdir()] == ["link.json"]
 
 
+@pytest.mark.slow
 def test_the_margin_is_around_each_place(tmp_path: Path) -> None:
     """A place that shares a centre is as far inside of the disc as the one for which it was drawn."""
     small = Hiding.of(hide=200, margin=50)

@@ -149,6 +149,7 @@ def test_lasting_faults_mix_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done
 
 
+@pytest.mark.slow
 @POSIX
 def test_kills_mix_nothing(tmp_path: Path) -> None:
     """A process that is killed before any call of the system leaves the old pair, the new one, or no pair."""
