@@ -39,6 +39,7 @@ BESIDE = {
     "src/geoveil/noise/ROUNDING.md": "project/rounding.md",
     "src/geoveil/queries/ERRORS.md": "project/error-bounds.md",
     "src/geoveil/queries/crowd/CONSTANTS.md": "project/constants.md",
+    "src/geoveil/budget/PROOFS.md": "project/budget.md",
     "src/geoveil/queries/PROOFS.md": "project/questions.md",
     "src/geoveil/attacks/PROOFS.md": "project/attacks.md",
     "src/geoveil/geo/PROOFS.md": "project/projections.md",

@@ -99,7 +99,7 @@ def price(cost: Guarantee, total: Guarantee) -> Guarantee:
     -----
     A CGP account pays ρ for a CGP query, and ε²/2 (the paper's Lemma 3.6), rounded up, for a pure ε-GP query. A GP
     account pays for pure GP queries only, since CGP does not imply ε-GP for any ε. Neither pays for (ε, δ)-GP, since δ
-    does not add up with distance. All guarantees must be under the account's metric. docs/do/budgets.md proves that
+    does not add up with distance. All guarantees must be under the account's metric. budget/PROOFS.md proves that
     queries may then be chosen depending on earlier answers.
     """
     if cost.metric != total.metric:
