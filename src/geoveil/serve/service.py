@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Service", "open_accounts"]
 
-#: Time limit in seconds of a call of the database: after it, clients are told to come back.
-_TIMEOUT = 1.5
+#: Time limits in seconds of a call of the database: at the start, which is patient, and later, when clients that wait
+#: are told to come back.
+_START, _TIMEOUT = 60.0, 1.5
 #: Requests a second of a device, and its burst: a queue of a week is flushed without a pause. And of an address whose
 #: tokens are wrong.
 _DEVICE = 50.0, 200
@@ -55,9 +56,10 @@ class Service:
         self.gatewayed = {each.unique_id: (person, each) for person, each in pairs if each.unique_id}
         #: The promise of each person, as a stream that is never used.
         self.promises = {person.name: stream_of(person) for person in config.persons}
-        open_accounts(Ledger(config.ledger), self.promises)
-        self.ledger = Ledger(config.ledger, timeout=_TIMEOUT)
-        self.tables = Tables(open_store(config.ledger, _TIMEOUT))
+        self.ledger = Ledger(config.ledger, timeout=_START)
+        open_accounts(self.ledger, self.promises)
+        store = open_store(config.ledger, _START)
+        self.tables = Tables(store)
         self.tables.create()
         self.metrics = Metrics()
         self.rates, self.guesses = RateLimit(*_DEVICE), RateLimit(*_GUESSES)
@@ -68,6 +70,7 @@ class Service:
         self.outbox: Outbox | None = None
         self.broker: Broker | None = None
         self._watched: Path | None = None
+        self.ledger._book.store.timeout = store.timeout = _TIMEOUT
 
     def start(self) -> None:
         """Begin to take in pings."""
