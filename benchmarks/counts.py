@@ -2,6 +2,8 @@
 
     .venv/3.11/bin/python benchmarks/counts.py [DRAWS]
 
+Boroughs, of which there are few, get four times as many draws.
+
 Needs ../shared/data/gowalla-new-york, or the folder that GEOVEIL_GOWALLA names, and ../shared/data/cabspotting, or the
 folder that GEOVEIL_CABSPOTTING names; without them, made-up cities only.
 
@@ -196,7 +198,7 @@ def main() -> None:
             for count in (60, 600, len(np.unique(far_person))):
                 few = np.isin(far_person, np.random.default_rng(1).permutation(far_person.max() + 1)[:count])
                 city = Crowd(far[few], np.unique(far_person[few], return_inverse=True)[1], boroughs())
-                print(row(f"check-ins of {count:,} persons, 5 boroughs", city, rho, draws), flush=True)
+                print(row(f"check-ins of {count:,} persons, 5 boroughs", city, rho, 4 * draws), flush=True)
     taxis = Path(os.environ.get("GEOVEIL_CABSPOTTING", "../shared/data/cabspotting"))
     if taxis.exists():
         points = taxi_days(taxis)

@@ -72,8 +72,10 @@ _RATIOS = np.logspace(-6, 9, 151)
 _LEARNT = 16
 #: Share of the budget for the counts; the map gets the rest. Errors hardly change between a half and nine tenths.
 COUNTS_SHARE = 2 / 3
-#: For the choice of blurs: persons in a clump (at least, for each person of the crowd, at most), as among check-ins.
+#: For the choice of blurs: persons in a clump (at least, for each person of the crowd, at most), as among check-ins,
 _CLUMP, _CLUMP_GROWTH, _LARGEST_CLUMP = 2.0, 0.0015, 15.0
+#: for so many regions. Fewer of them have shorter borders in all, at which fewer places with very many people are.
+_USUAL_REGIONS = 250
 #: ∫_border E ds is about this times S·P·length, for a map that shows people clearly.
 _STEP = 0.1
 #: The noise of a map in a square of the kernel's side S is this over S·√ρ.
@@ -112,7 +114,8 @@ def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, u
     in a region of area A, and misses about 0.1·S·P·L.
 
     The map is for the many regions with few people: P is the mean density. Counts are for the few that have most of
-    the people: their density is taken as √M times the mean, for M regions, and their people come in clumps.
+    the people: their density is taken as √M times the mean, for M regions, and their people come in clumps, which are
+    the larger the more people are at borders: their length in all grows with √M.
 
     Examples
     --------
@@ -124,7 +127,8 @@ def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, u
     checks.positive("rho", rho, remedy="Give the budget.")
     area, length = float(np.median(areas)), float(np.median(lengths))
     power = unit * max(persons, unit) / float(np.sum(areas)) * length
-    clump = min(_CLUMP + _CLUMP_GROWTH * persons / unit, _LARGEST_CLUMP)
+    at_borders = persons / unit * math.sqrt(len(areas) / _USUAL_REGIONS)
+    clump = min(_CLUMP + _CLUMP_GROWTH * at_borders, _LARGEST_CLUMP)
     noise = unit**2 / (2 * math.pi * COUNTS_SHARE * rho)
     missed = _MISSED * clump * math.sqrt(len(areas)) * power
     narrow = (2 * noise / missed) ** (1 / 3)
