@@ -29,7 +29,7 @@ class Session(Locations):
     """Locations with an account: the questions are those of `Locations`, and are charged to it.
 
     `Locations.session` makes one. Budgets may be chosen from earlier answers: all answers together keep the total
-    (docs/do/budgets.md). A question is checked, then charged, and only then uses the data; a charge is never refunded.
+    (budget/PROOFS.md). A question is checked, then charged, and only then uses the data; a charge is never refunded.
 
     Parameters
     ----------
