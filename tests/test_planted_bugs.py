@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb
+from scipy.special import ndtri
 
 from geoveil.answering import crowd_requests, crowd_sources, pipeline, point_facts
 from geoveil.answering.crowd import CrowdQuestion
+from geoveil.audit import evidence, payoffs, scores, tested
 from geoveil.geo.row_forms import TableForm
 from geoveil.locations import hiding as zone_hiding
 from geoveil.mechanisms import (
@@ -43,6 +45,7 @@ from geoveil.queries.crowd import sums as kernel_sums
 from geoveil.zones import Centres, Cut, Hiding, Zone, ZonesRelease, cutting
 from tests.answering import test_crowd as test_crowd_answers
 from tests.answering import test_units
+from tests.audit import test_evidence, test_payoffs
 from tests.mechanisms import test_discs, test_oracle, test_samplers
 from tests.mechanisms.test_oracle import EPSILON, RHO
 from tests.noise import test_rectangles
@@ -602,6 +605,58 @@ def neighbour_check() -> None:
     test_samplers.check_neighbour_sampler(8.0, test_samplers.Trials(7_000, 1.25), [8.0] * 6 + [0.0])
 
 
+def search_sees_the_tests(patch: pytest.MonkeyPatch) -> None:
+    """An audit that learns from the canaries on which it is tested."""
+    everybody = evidence.split
+
+    def whole(canaries: Any, *, by_run: bool) -> Any:
+        return (np.sort(np.concatenate(everybody(canaries, by_run=by_run))),) * 2
+
+    patch.setattr(evidence, "split", whole)
+
+
+def budget_added(patch: pytest.MonkeyPatch) -> None:
+    """The allowed divergence with the wrong sign."""
+    right = payoffs.Divergence.of
+    patch.setattr(payoffs.Divergence, "of", lambda payoff, ratios, far, budget: right(payoff, ratios, far, -budget))
+
+
+def places_exchanged(patch: pytest.MonkeyPatch) -> None:
+    """A score that speaks for the place where the person is not."""
+    right = scores.Score.ratios
+    patch.setattr(scores.Score, "ratios", lambda score, canaries: -right(score, canaries))
+
+
+def normal_interval(patch: pytest.MonkeyPatch) -> None:
+    """The bound of the central limit theorem."""
+
+    def bound(way: Any, scored: Any, level: float) -> float:
+        gains = scored.payoffs(way.payoff, 0.0)
+        least = gains.mean() - ndtri(1 - level) * gains.std() / len(gains) ** 0.5
+        return float(least / np.mean(scored.canaries.distance**2))
+
+    patch.setattr(tested.Betting, "bound", bound)
+
+
+def orders_exchanged(patch: pytest.MonkeyPatch) -> None:
+    """α where α - 1 belongs, and the other way round."""
+
+    def exchanged(payoff: Any, ratios: Floats, far: Floats, budget: float) -> Floats:
+        a = payoff.alpha
+        towards, away = (np.clip(s * ratios, -payoff.low, payoff.high) - payoff.shift for s in (1, -1))
+        most = np.exp(np.minimum(a * budget * far**2, 300.0))
+        paid: Floats = np.exp(a * towards) - most * (1 - 1 / a + np.exp((a - 1) * away) / a)
+        return paid
+
+    patch.setattr(payoffs.RenyiDivergence, "of", exchanged)
+
+
+def level_for_each_test(patch: pytest.MonkeyPatch) -> None:
+    """Every test of an audit at the whole level."""
+    right = evidence._test
+    patch.setattr(evidence, "_test", lambda plan, final, level: right(plan, final, 0.01))
+
+
 BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (wrong_center, partial(summary_check, "center")),
     (metric_ignored, partial(summary_check, "mean")),
@@ -674,6 +729,12 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (split_where_points_are_gone, test_cutting.check_removed_points_do_not_split),
     (total_in_the_certificate, partial(in_a_folder, test_zones_release.check_two_worlds)),
     (doubles_at_the_edge, test_cutting.test_the_cut_at_the_edge_is_exact),
+    (search_sees_the_tests, test_evidence.check_search_apart),
+    (budget_added, test_payoffs.check_tight),
+    (places_exchanged, test_evidence.check_four_times_found),
+    (normal_interval, test_payoffs.check_rare_losses_priced),
+    (orders_exchanged, test_payoffs.check_clipped),
+    (level_for_each_test, test_evidence.check_correct_passes),
 ]
 
 

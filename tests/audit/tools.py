@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import geoveil as gv
 from geoveil.audit import Canaries
 from geoveil.noise.reals import Floats
 
@@ -27,6 +28,16 @@ def planar_laplace(x: Floats, rng: np.random.Generator, epsilon: float = math.sq
     """Planar Laplace noise with this ε: ε²/4-CGP at small distances."""
     angle, radius = rng.uniform(0, 2 * math.pi, len(x)), rng.gamma(2, 1 / epsilon, len(x))
     return x + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def own_points(x: Floats, rng: np.random.Generator, **how: Any) -> Floats:
+    """What geoveil releases, each point protected by itself."""
+    return np.asarray(gv.Locations(x, protect="point", rng=rng).points(**how).value)
+
+
+def shared_noise(x: Floats, rng: np.random.Generator, rho: float = RHO) -> Floats:
+    """One Gaussian draw for all."""
+    return x + rng.normal(scale=1 / math.sqrt(2 * rho), size=2)
 
 
 def uniform_disc(x: Floats, rng: np.random.Generator, radius: float = 150.0) -> Floats:
@@ -49,3 +60,8 @@ def release(
     run = np.arange(n) * runs // n
     released = np.concatenate([tool(x[np.repeat(run, pings) == r], rng) for r in range(runs)])
     return Canaries(a, b, at_b, released, np.repeat(np.arange(n), pings), rng.integers(0, 4, n), run)
+
+
+def truth_sometimes(x: Floats, rng: np.random.Generator, rho: float = RHO, share: float = 0.05) -> Floats:
+    """Gaussian noise, but the true point in some outputs."""
+    return np.where(rng.random(len(x))[:, None] < share, x, gaussian(x, rng, rho))

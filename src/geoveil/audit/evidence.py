@@ -19,7 +19,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.noise.reals import Floats
 from geoveil.privacy import CGP, GP
 
-__all__ = ["LEAST_RUNS", "Evidence", "Verdict", "judge"]
+__all__ = ["LEAST_RUNS", "Evidence", "Verdict", "judge", "split"]
 
 #: Runs that are needed for CGP if the noise of persons may depend on each other: each is one trial.
 LEAST_RUNS = 20
@@ -169,7 +169,7 @@ def judge(
         remedy = "Run the tool on more files of canaries, or assume that the noise of persons is independent."
         raise InvalidParameter("runs", runs, f"at least {LEAST_RUNS} under any dependence", remedy)
     canaries = canaries.take(usable)
-    searched, tested = _split(canaries, by_run=by_run)
+    searched, tested = split(canaries, by_run=by_run)
     if min(len(searched), len(tested)) < _GROUP:
         raise InvalidParameter("canaries", len(usable), f"at least {5 * _GROUP} persons", "Make more canaries.")
     score = learn_score(seen := canaries.take(searched))
@@ -184,7 +184,7 @@ def judge(
     return Verdict(guarantee, level, independent, gaussian, evidence, score.name, hits, alarms)
 
 
-def _split(canaries: Canaries, *, by_run: bool) -> tuple[Ints, Ints]:
+def split(canaries: Canaries, *, by_run: bool) -> tuple[Ints, Ints]:
     """Return the canaries of the search and those of the tests; whole runs, if a run is one trial."""
     if by_run:
         runs, run = np.unique(canaries.run, return_inverse=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Self
 
@@ -35,6 +36,9 @@ _LOWS = (1.0, 2.0, 4.0, 8.0)
 
 #: Rényi orders that the search tries beside 1.
 _ORDERS, _RENYI_HIGHS = (1.5, 2.0, 4.0), (1.0, 2.0, 4.0)
+
+#: Canaries that stand for all in a forecast, about.
+_FORECAST = 500
 
 #: Stakes that the search tries, as shares of the boldest one.
 _STAKES = np.geomspace(1e-2, 1.0, 16)
@@ -64,7 +68,7 @@ class Scored:
     @property
     def trials(self) -> int:
         """The number of independent trials."""
-        return len(np.unique(self.canaries.run)) if self.by_run else len(self.ratios)
+        return int(self._run.max()) + 1 if self.by_run else len(self.ratios)
 
     def take(self, persons: Ints) -> Scored:
         """Return some of the canaries."""
@@ -79,27 +83,29 @@ class Scored:
         """
         if self.by_run:
             return self
-        wrong = 1 / (1 + np.exp(np.minimum(np.abs(self.ratios), 50.0)))
-        twice = self._twice()
-        sizes = np.concatenate([1 - wrong, wrong]) * trials / len(self.ratios)
-        return Scored(twice, np.concatenate([abs(self.ratios), -abs(self.ratios)]), False, sizes)
-
-    def _twice(self) -> Canaries:
-        """Return every canary twice, without what was released."""
-        told, nobody = self.canaries, np.zeros(0, dtype=np.int64)
-        a, b, at_b, place, run = (
-            np.concatenate([part, part]) for part in (told.a, told.b, told.at_b, told.place, told.run)
-        )
-        return Canaries(a, b, at_b, np.zeros((0, 2)), nobody, place, run)
+        # Of many canaries, some that are evenly spread over all ratios stand for the others.
+        some = np.argsort(np.abs(self.ratios), kind="stable")[:: 1 + len(self.ratios) // _FORECAST]
+        sure = np.abs(self.ratios[some])
+        wrong = 1 / (1 + np.exp(np.minimum(sure, 50.0)))
+        sizes = np.concatenate([1 - wrong, wrong]) * trials / len(some)
+        told, twice = self.canaries, np.tile(some, 2)
+        nothing = np.zeros((0, 2)), np.zeros(0, dtype=np.int64)
+        canaries = Canaries(told.a[twice], told.b[twice], told.at_b[twice], *nothing)
+        return Scored(canaries, np.concatenate([sure, -sure]), False, sizes)
 
     def payoffs(self, payoff: Payoff, budget: float) -> Floats:
         """Return the payoff of each trial: of a canary, or the mean over a run."""
         each = payoff.of(self.ratios, self.canaries.distance, budget)
         if not self.by_run:
             return each
-        _, run = np.unique(self.canaries.run, return_inverse=True)
-        means: Floats = np.bincount(run, each) / np.bincount(run)
+        means: Floats = np.bincount(self._run, each) / np.bincount(self._run)
         return means
+
+    @cached_property
+    def _run(self) -> Ints:
+        """The run of each canary, counted from 0."""
+        found: Ints = np.unique(self.canaries.run, return_inverse=True)[1]
+        return found
 
 
 class Way(ABC):
