@@ -16,7 +16,7 @@ from geoveil.errors import FileUnavailable, InvalidFile, Message
 from geoveil.geo.formats.fingerprints import files_of
 from geoveil.geo.formats.gdal import DRIVERS
 from geoveil.geo.formats.guards import encodable, usable_name
-from geoveil.geo.formats.side_files import read_with, side_files
+from geoveil.geo.formats.side_files import SideFiles, read_with, side_files
 from geoveil.geo.formats.workspace import workspace
 
 __all__ = [
@@ -82,8 +82,8 @@ def staging_folder(
             staged = {elsewhere / "certificate": certificate, **staged}
         for path in staged:
             _flush(path)
-        check_target(target, overwrite=overwrite, certificate=certificate, folder=folder)
-        _exchange(_existing(target, certificate), asides, staged)
+        replaced = check_target(target, overwrite=overwrite, certificate=certificate, folder=folder)
+        _exchange(replaced, asides, staged)
 
 
 @contextmanager
@@ -163,8 +163,11 @@ def check_target(
     certificate: Path | None = None,
     setting: str = "overwrite:True",
     folder: bool = False,
-) -> None:
-    """Refuse a target that cannot be written, and one that exists unless it is to be overwritten by a setting."""
+) -> list[Path]:
+    """Refuse a target that cannot be written, and one that exists unless it is to be overwritten by a setting.
+
+    Return the existing files that are replaced or removed with it, its certificate first.
+    """
     encodable(target)
     if target.suffix.lower() in DRIVERS:
         usable_name(target)
@@ -174,7 +177,9 @@ def check_target(
     if target.is_dir() and not folder:
         remedy = "Choose another name, or remove the folder."
         raise InvalidFile(str(target), "an existing folder", "a new name", remedy)
-    for path in _of_others(target):
+    # The folder is listed once.
+    beside = _beside(target)
+    for path in _of_others(target, beside):
         reason = f"programs would read {path.name} together with it"
         remedy = "Choose another name, or another folder."
         raise FileUnavailable(str(target), reason, "a name that no other data has", remedy)
@@ -182,12 +187,13 @@ def check_target(
         reason = f"programs would read its coordinate system together with {path.name}, which was released before"
         remedy = "Choose another name, or another folder."
         raise FileUnavailable(str(target), reason, "a name that no other release has", remedy)
-    existing = _existing(target, certificate)
+    existing = _existing(target, certificate, beside)
     if existing and not overwrite:
         named = target if target.absolute() in existing else existing[0]
         instead = Message(f"Choose another name, or replace it with {{{setting}}}.")
         raise FileUnavailable(str(named), "it exists", "a new name", instead)
     _check_free(existing)
+    return existing
 
 
 def check_room(target: Path, needed: int = ROOM) -> None:
@@ -207,11 +213,11 @@ def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
 
 
-def _existing(target: Path, certificate: Path | None) -> list[Path]:
+def _existing(target: Path, certificate: Path | None, beside: SideFiles) -> list[Path]:
     """Return the existing files that are replaced or removed with a target, its certificate first."""
     target = target.absolute()
     own = [] if certificate is None else [certificate.absolute()]
-    paths = dict.fromkeys((*own, certificate_path(target), *_stale(target), target))
+    paths = dict.fromkeys((*own, certificate_path(target), *_stale(target, beside), target))
     return [path for path in paths if os.path.lexists(path)]
 
 
@@ -228,21 +234,26 @@ def _check_free(existing: Iterable[Path]) -> None:
             raise FileUnavailable(str(path), reason, "a file that nobody uses", remedy) from None
 
 
-def _stale(target: Path) -> list[Path]:
+def _beside(target: Path) -> SideFiles:
+    """Return the files beside a target that are not part of it; a folder is replaced as a whole."""
+    return SideFiles([], []) if target.is_dir() else side_files(target)
+
+
+def _stale(target: Path, beside: SideFiles) -> list[Path]:
     """Return the files beside a target that would be taken for parts of a new one."""
     if target.is_dir():
         return []
-    others = side_files(target)
-    described = [path for path in others.drawn if path.suffix.lower() in _DESCRIPTIONS]
-    beside = [path for path in (*files_of(target), *others.read, *described) if path.parent == target.parent]
-    return [path for path in beside if path not in (target, *_of_others(target))]
+    described = [path for path in beside.drawn if path.suffix.lower() in _DESCRIPTIONS]
+    parts = [path for path in (*files_of(target), *beside.read, *described) if path.parent == target.parent]
+    kept = {target, *_of_others(target, beside)}
+    return [path for path in parts if path not in kept]
 
 
-def _of_others(target: Path) -> list[Path]:
+def _of_others(target: Path, beside: SideFiles) -> list[Path]:
     """Return the files beside a target that programs read with it and that may belong to other data."""
-    if target.suffix.lower() == ".shp" or target.is_dir():
+    if target.suffix.lower() == ".shp":
         return []
-    return [path for path in side_files(target).read if path.suffix.lower() in _OF_OTHERS]
+    return [path for path in beside.read if path.suffix.lower() in _OF_OTHERS]
 
 
 def _changed_by(target: Path) -> list[Path]:
@@ -255,7 +266,7 @@ def _changed_by(target: Path) -> list[Path]:
 
 def replaced_files(target: Path) -> list[Path]:
     """Return all files that are replaced or removed when a target and its certificate are written."""
-    return [target, certificate_path(target), *_stale(target)]
+    return [target, certificate_path(target), *_stale(target, _beside(target))]
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
