@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 
 import geoveil as gv
+from geoveil.geo.areas import area_of
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
+from geoveil.geo.planes import Plane
 from geoveil.noise.reals import Floats
 
 #: A rule: from rows with the columns person, time, longitude and latitude to rows.
@@ -214,5 +217,49 @@ def neighbours_alike(rng: np.random.Generator) -> Rule:
     def rule(rows: pd.DataFrame) -> pd.DataFrame:
         noise = rng.normal(scale=SCALE, size=(len(rows) + 1, 2))
         return moved(rows, (noise[1:] + noise[:-1]) * math.sqrt(1.2))
+
+    return rule
+
+
+def centred_zone(rng: np.random.Generator, radius: float = 200.0) -> Rule:
+    """Rides in six directions from each place, cut inside a circle around it: the first points that are left."""
+
+    def rule(rows: pd.DataFrame) -> pd.DataFrame:
+        rides = rows.loc[rows.index.repeat(6)].reset_index(drop=True)
+        return moved(rides, round_about(radius + rng.uniform(0, 30, len(rides)), rng))
+
+    return rule
+
+
+def own_zone(rng: np.random.Generator) -> Rule:
+    """The centres of the discs that geoveil draws around hidden places."""
+
+    def rule(rows: pd.DataFrame) -> pd.DataFrame:
+        from geoveil.mechanisms.discs import STEPS
+        from geoveil.noise import source_of
+        from geoveil.zones import Hiding
+
+        law, source = Hiding.of(rho=float(gv.CGP.hiding(distance=HIDE).rho)).law, source_of(rng)
+        places = zip(rows.latitude, rows.longitude, strict=True)
+        centres = np.array([law.draw(lat, lon, source) for lat, lon in places]) / STEPS
+        return rows.assign(latitude=centres[:, 0], longitude=centres[:, 1])
+
+    return rule
+
+
+def own_heat_map(rng: np.random.Generator, area: str = "37.77,-122.42,10km") -> Rule:
+    """The middle of the largest cell of a heat map of each person alone."""
+
+    def rule(rows: pd.DataFrame) -> pd.DataFrame:
+        claim, middles = gv.CGP.hiding(distance=HIDE).rho, []
+        for number in range(len(rows)):
+            own = gv.Locations(rows.iloc[[number]], person="person", area=area, rng=rng)
+            heat = own.heatmap(cell=250, rho=claim)
+            y, x = np.unravel_index(int(np.argmax(heat.value)), heat.grid.shape)
+            west, south = heat.grid.bounds[:2]
+            middles.append([west + (x + 0.5) * heat.grid.cell, south + (y + 0.5) * heat.grid.cell])
+        plane = Plane(system_of("crs", GEOGRAPHIC), area_of(area))
+        lon, lat = plane.degrees(np.array(middles)).T
+        return rows.assign(longitude=lon, latitude=lat)
 
     return rule

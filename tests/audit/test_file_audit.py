@@ -41,7 +41,7 @@ def test_a_weak_tool_is_found(tmp_path: Path) -> None:
     found = read(tmp_path, noisy(made(tmp_path, canaries=2000), 9))
     assert found.found
     assert 1 < found.bound / float(found.claim.budget) < 9
-    for text in ("does not keep its claim", "99% confidence", "to hide 200 m", "worst for places"):
+    for text in ("does not keep its claim", "99% confidence", "to hide 200 m", "times as much as it claims"):
         assert text in found.verdict(), text
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_no_proof(tmp_path: Path) -> None:
     """Of a tool that keeps its claim nothing is found, and it is said that this proves nothing."""
     found = read(tmp_path, noisy(made(tmp_path)))
     assert (found.found, found.faults) == (False, ())
-    assert "proves nothing" in found.verdict()
+    assert "no proof" in found.verdict()
     assert "Whether a second run repeats its noise was not tested" in found.assumptions()
 
 
@@ -68,7 +68,7 @@ def test_rows_are_matched_honestly(tmp_path: Path) -> None:
     found = read(tmp_path, mixed)
     assert found.persons == 540
     assert any("by the column subject" in note for note in found.notes)
-    assert any("60 of 600 canaries have no released point" in note for note in found.notes)
+    assert any("60 of 600 persons have no released point" in note for note in found.notes)
     hashed = rows.assign(person=[hashlib.sha256(label.encode()).hexdigest() for label in rows.person])
     found = read(tmp_path, hashed)
     assert found.persons == 600

@@ -42,7 +42,7 @@ def test_own_release_passes(run: Any) -> None:
     done = run("audit", "read", "released.csv", "--secret", "audit.json")
     # Its noise comes from the system, which may look like a fault once in a hundred times.
     assert done.code in (0, 1)
-    assert "Of 400 canaries 400 were found again" in " ".join(done.out.split())
+    assert "Of 400 made-up persons 400 were found again" in " ".join(done.out.split())
 
 
 def test_remedies_are_named(run: Any, tmp_path: Path) -> None:

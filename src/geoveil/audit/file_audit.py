@@ -172,7 +172,7 @@ def _judged(
     progress(0.8)
     findings = _shared([find(case, level / 2 / len(cases)) for case in cases])
     progress(1.0)
-    notes = dict.fromkeys(f"{output.path.name}: canaries were found {output.matched}" for output in outputs)
+    notes = dict.fromkeys(f"{output.path.name}: persons were found again {output.matched}" for output in outputs)
     notes |= dict.fromkeys(f"{output.path.name}: {note}" for output in outputs for note in output.notes)
     return Audit(
         claim,

@@ -65,7 +65,7 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """All that tests look at: the canaries of one made file, and what one or several runs of a tool made of it.
+    """All that tests look at: the persons of one made file, and what one or several runs of a tool made of it.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Case:
         return np.asarray(usable[firsts])
 
     def canaries(self) -> Canaries:
-        """Return the canaries at pairs, and what was released for them."""
+        """Return the persons at pairs, and what was released for them."""
         chosen = np.flatnonzero(self.paired)
         number = np.full(len(self.side), -1)
         number[chosen] = np.arange(len(chosen))
@@ -201,7 +201,7 @@ def _exact_points(case: Case) -> Iterator[tuple[float, str]]:
         share = np.mean(np.hypot(*case.moved[case.shown >= 0].T) <= within) if (case.shown >= 0).any() else 0.0
         chance = at_least(hits, np.full(len(one), most_near(case.claim, within))) if hits else 1.0
         shown = "exactly" if within < 0.1 else f"within {within:g} m"
-        yield chance, f"{share:.0%} of the canaries are released {shown} where they are" if hits else "none found"
+        yield chance, f"{share:.0%} of the persons are released {shown} where they are" if hits else "none found"
 
 
 def _in_columns(case: Case) -> tuple[float, str]:
@@ -225,7 +225,7 @@ def _in_columns(case: Case) -> tuple[float, str]:
     share = hits / len(one)
     return at_least(
         hits, np.full(len(one), each)
-    ), f"the column {where} holds the true place of {share:.0%} of the canaries"
+    ), f"the column {where} holds the true place of {share:.0%} of the persons"
 
 
 def _column_of(rows: pd.DataFrame, row: int, lat: float) -> str:
@@ -247,7 +247,7 @@ def _in_metadata(case: Case) -> tuple[float, str]:
         both = np.column_stack([numbers[:-1], numbers[1:]])
         hits += sum(bool((np.abs(both - [place[first], place[second]]) < 1e-6).all(axis=1).any()) for place in truth)
     near = min(1.0, 2 * len(numbers) * most_near(case.claim, 0.2))
-    chances = [(at_least(hits, np.full(max(len(one), 1), near)), f"metadata holds the true places of {hits} canaries")]
+    chances = [(at_least(hits, np.full(max(len(one), 1), near)), f"metadata holds the true places of {hits} persons")]
     # A header of bounds holds the four ends of the ranges of all true coordinates.
     ends = [float(end(case.degrees[:, axis])) for axis in (0, 1) for end in (np.min, np.max)]
     held = sum(bool((np.abs(numbers - each) < 2e-7).any()) for each in ends)
@@ -269,7 +269,7 @@ def _same_noise(case: Case, level: float) -> tuple[float, str]:
     # Who is not moved at all is found by another test.
     usable = np.flatnonzero(case.paired & (case.shown >= 0) & (np.hypot(*case.moved.T) > _SAME[0]))
     moved, site = case.moved[usable], case.sites.site[usable]
-    best = 1.0, "no two canaries are moved alike"
+    best = 1.0, "no two persons are moved alike"
     if len(usable) < 2:
         return best
     order = np.argsort(site, kind="stable")
@@ -285,7 +285,7 @@ def _same_noise(case: Case, level: float) -> tuple[float, str]:
         if chance < best[0]:
             near, _ = tree.query(moved, k=2)
             share = float((near[:, 1] <= within).mean())
-            best = chance, f"{share:.0%} of the canaries are moved exactly as another one is, elsewhere"
+            best = chance, f"{share:.0%} of the persons are moved exactly as another one is, elsewhere"
     return min(1.0, len(_SAME) * best[0]), best[1]
 
 
@@ -317,7 +317,7 @@ def _repeated_noise(case: Case, level: float) -> tuple[float, str] | None:
     itself, neighbour = same(one, one), same(one, two)
     wins, losses = int((itself & ~neighbour).sum()), int((neighbour & ~itself).sum())
     share = float(same(usable, usable).mean()) if len(usable) else 0.0
-    told = f"{share:.0%} of the canaries are released at the same place again: the noise is not drawn anew"
+    told = f"{share:.0%} of the persons are released at the same place again: the noise is not drawn anew"
     return sign_test(wins, losses), told if wins else "a second run draws its noise anew"
 
 
@@ -330,7 +330,7 @@ def _from_the_place(case: Case, level: float) -> tuple[float, str]:
     chance, _ = _guess_by_twins(case, values)
     keys = [f"{site} {value}" for site, value in zip(2 * case.sites.site + case.side, values, strict=True)]
     alike = pd.Series(keys)[case.paired & there].duplicated(keep=False).mean()
-    return chance, f"{alike:.0%} of the canaries are released exactly where others from the same true place are"
+    return chance, f"{alike:.0%} of the persons are released exactly where others from the same true place are"
 
 
 def _together(case: Case, level: float) -> tuple[float, str] | None:
@@ -369,7 +369,7 @@ def _averaging(case: Case, level: float) -> tuple[float, str] | None:
     if mean <= first:
         return 1.0, "the mean of a person's points tells no more than the first"
     told = (
-        f"the mean of a person's points tells the place of {mean:.0%} of the canaries, the first point of {first:.0%}"
+        f"the mean of a person's points tells the place of {mean:.0%} of the persons, the first point of {first:.0%}"
     )
     return chance, told
 
@@ -388,7 +388,7 @@ def _dropped_rows(case: Case, level: float) -> tuple[float, str]:
     """Look for rows whose absence follows the place."""
     chance, guessed = _guess_by_twins(case, case.output.counts.astype(str).astype(object))
     missing = float((case.output.counts == 0).mean())
-    return chance, f"{missing:.0%} of the canaries have no row; from the rows left, {guessed:.0%} of guesses are right"
+    return chance, f"{missing:.0%} of the persons have no row; from the rows left, {guessed:.0%} of guesses are right"
 
 
 def _other_columns(case: Case, level: float) -> tuple[float, str] | None:
@@ -422,7 +422,7 @@ def _values_of(case: Case, name: str) -> NDArray[np.object_] | Floats | None:
 
 
 def _guess_by_twins(case: Case, values: NDArray[np.object_] | Floats) -> tuple[float, float]:
-    """Guess the coins of half the canaries from values, knowing those of the other half at the same pair of places.
+    """Guess the coins of half the persons from values, knowing those of the other half at the same pair of places.
 
     Only pairs count at which the known half tells the two sides apart. A guess about which nothing is known is a coin,
     which counts as well: what is guessed never depends on how clear the value of the one who is guessed is.

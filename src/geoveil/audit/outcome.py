@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_PROOF", "Audit"]
 
 #: What every outcome without a finding says.
-NO_PROOF = "That nothing was found proves nothing: another test may find what this one did not."
+NO_PROOF = "This is no proof that it is safe: a fault that none of the tests looks for is not seen."
 #: The parts of the area, in the order of their numbers.
 _QUARTERS = ("the middle", "the east", "the north", "the west", "the south")
 _DIRECTIONS = {
@@ -87,22 +87,20 @@ class Audit(Card):
 
     def verdict(self) -> str:
         """Return in words whether the tool gives away more than it claims, with what confidence, and where."""
-        sure = f"{1 - self.level:.0%}"
         if not self.found:
             return (
-                f"Nothing was found: nothing in the released points of {counted(self.persons, 'made-up person')} "
-                f"shows that the tool gives away more than it claims ({self.claimed()}). {NO_PROOF}"
+                f"Nothing was found. What the tool released for {counted(self.persons, 'made-up person')} does not "
+                f"show that it gives away more than it claims ({self.claimed()}). {NO_PROOF}"
             )
-        told = f"This tool does not keep its claim ({self.claimed()}). With {sure} confidence, "
+        told = f"This tool does not keep its claim ({self.claimed()}). With {1 - self.level:.0%} confidence, "
         over = [verdict for verdict in self.verdicts if verdict.found]
-        if over:
-            worst = max(over, key=lambda verdict: verdict.bound)
-            told += (
-                f"it gives away at least {worst.bound / worst.claimed:.2g} times the budget that it claims: "
-                f"{self._meaning(worst.bound)} {self._worst(worst)}"
-            )
-            return f"{told} Found as well: {self._seen()}." if self.faults else told
-        return f"{told}{self._seen()}."
+        if not over:
+            return f"{told}{self._seen()}."
+        worst = max(over, key=lambda verdict: verdict.bound)
+        times = worst.bound / worst.claimed
+        told += f"it gives away at least {times:.1f} times as much as it claims: {self._meaning(worst.bound)}"
+        told = f"{told} {self._worst(worst)}"
+        return f"{told} Found as well: {self._seen()}." if self.faults else told
 
     def _seen(self) -> str:
         """Return what the tests that found a fault saw, the clearest first."""
@@ -111,64 +109,58 @@ class Audit(Card):
 
     def claimed(self) -> str:
         """Return the claim in words."""
-        return f"to hide {hidden(self.claim.hidden(chance=0.75))}: {self.claim.symbol} = {float(self.claim.budget):g}"
+        return f"to hide {hidden(self.claim.hidden(chance=0.75))}"
 
     def _meaning(self, budget: float) -> str:
-        """Return what a budget hides, beside what the claim hides."""
+        """Return a budget in words: the distance that it hides."""
         kind = CGP(rho=budget) if isinstance(self.claim, CGP) else GP(epsilon=budget)
-        return f"at most {metres(kind.hidden(chance=0.75))} are hidden."
+        return f"what a tool may give away that claims to hide only {metres(kind.hidden(chance=0.75))}."
 
     def _worst(self, verdict: Verdict) -> str:
-        """Return at which distance, in which direction and at which place it is worst."""
-        by_kind = {tested.group: tested for tested in verdict.evidence}
-        told = []
-        if "distance" in by_kind:
-            told.append(f"for places {metres(by_kind['distance'].value)} apart")
-        if "direction" in by_kind:
-            told.append(_DIRECTIONS[int(by_kind["direction"].value) % 180])
-        if "place" in by_kind:
-            told.append(f"in {_QUARTERS[int(by_kind['place'].value)]} of the area")
-        return f"It is worst {', '.join(told)}." if told else ""
+        """Return at which distance, in which direction and at which place it is worst, as far as that is sure."""
+        over = {tested.group: tested for tested in verdict.evidence if tested.budget > verdict.claimed}
+        told = [_shown(over[kind]) for kind in ("distance", "direction", "place") if kind in over]
+        return f"It is clearest for {', '.join(told)}." if told else "No distance, direction or place stands out."
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return the headings and the rows of the table."""
-        unit = f"{self.claim.symbol} at least"
         rows = []
         for verdict in self.verdicts:
-            assumed = "each person's noise independent" if verdict.independent else "any dependence of persons"
+            assumed = "" if len(self.verdicts) == 1 or verdict.independent else ", any dependence between persons"
             for tested in verdict.evidence:
-                seen = "more than claimed" if tested.budget > verdict.claimed else "nothing found"
-                rows.append(
-                    [
-                        f"{_shown(tested)} ({assumed})",
-                        seen,
-                        f"{unit} {tested.budget:.3g}, claimed {verdict.claimed:.3g}",
-                    ]
+                seen = "MORE THAN CLAIMED" if tested.budget > verdict.claimed else "nothing found"
+                times = tested.budget / verdict.claimed
+                least = (
+                    f"at least {times:.2f} times what is claimed{'' if times > 1 else ', which is within the claim'}"
                 )
+                rows.append([f"{_shown(tested)}{assumed}", seen, least])
         for finding in sorted(self.findings, key=lambda each: (not each.found, each.chance)):
-            luck = f"chance of luck {_luck(finding.chance)}" if finding.found else ""
-            rows.append(
-                [
-                    finding.name,
-                    "FOUND" if finding.found else "nothing found",
-                    "; ".join(filter(None, [finding.told if finding.found else "", luck])),
-                ]
-            )
-        return ["test", "outcome", "what was seen"], rows
+            seen = f"{finding.told} (chance of luck: {_luck(finding.chance)})" if finding.found else ""
+            rows.append([finding.name, "FOUND" if finding.found else "nothing found", seen])
+        return ["what was tested", "outcome", "what was seen"], rows
+
+    def explained(self) -> str:
+        """Return what the claim means."""
+        apart = hidden(self.claim.hidden(chance=0.75))
+        return (
+            f"The claim means: somebody who sees what was released, and chooses between two places {apart} apart, "
+            f"is right at most 75% of the time ({self.claim.symbol} = {float(self.claim.budget):g}). Places that are "
+            "nearer to each other have to be still harder to tell apart."
+        )
 
     def assumptions(self) -> str:
         """Return what was assumed, and what was not tested."""
         told = [
-            f"Of {self.canaries:,} canaries {self.persons:,} were found again in the released "
-            f"{'file' if self.files == 1 else f'files of {self.files} runs'}."
+            f"Of {self.canaries:,} made-up persons {self.persons:,} were found again in what was released.",
+            f"Of tools that keep their claim, an audit accuses {self.level:.0%} at most.",
         ]
         if all(verdict.independent for verdict in self.verdicts):
             told.append(
                 "The bounds assume that the noise of one person does not depend on that of others, which is tested as "
-                f"far as one file shows it. For a bound without that, make at least {LEAST_RUNS} files."
+                f"far as one file shows it. For bounds without that, make at least {LEAST_RUNS} files."
             )
         else:
-            told.append("The bounds on any dependence take each run as one trial.")
+            told.append("The bounds for any dependence between persons take each run of the tool as one trial.")
         if not self.repeated:
             told.append(
                 "Whether a second run repeats its noise was not tested: run the tool twice on one file, and give both."
@@ -187,6 +179,7 @@ class Audit(Card):
             "canaries": self.canaries,
             "matched": self.persons,
             "files": self.files,
+            "claim_in_words": self.explained(),
             "assumptions": self.assumptions(),
             "notes": [*self.notes],
             "bounds": [
@@ -244,7 +237,12 @@ class Audit(Card):
     def _card(self) -> tuple[str, CardRows]:
         _, rows = self.table()
         told = [(row[0], "; ".join(cell for cell in row[1:] if cell)) for row in rows]
-        return "Audit of a tool", [("verdict", self.verdict()), *told, ("assumed", self.assumptions())]
+        return "Audit of a tool", [
+            ("verdict", self.verdict()),
+            *told,
+            ("claim", self.explained()),
+            ("assumed", self.assumptions()),
+        ]
 
     def _repr_html_(self) -> str:
         from geoveil.audit.outcome_picture import curve

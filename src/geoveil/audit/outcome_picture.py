@@ -17,7 +17,7 @@ __all__ = ["curve", "draw", "page"]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 330, 56, 46
 _OVER, _WITHIN = "#be123c", "#0f766e"
 #: Outcomes of a test that speak against the tool.
-_BAD = ("FOUND", "more than claimed")
+_BAD = ("FOUND", "MORE THAN CLAIMED")
 _CAPTION = (
     "How often somebody who sees the released file guesses right between two places, by the distance between them. "
     "A coin is right half of the time. The shaded part is what the claim does not allow; the bars show what chance "
@@ -26,18 +26,16 @@ _CAPTION = (
 
 
 def _distances(audit: Audit) -> Floats:
-    known = [each.distance for each in audit.guesses] or [10.0, 1000.0]
-    return np.geomspace(min(known) / 1.5, max(known) * 1.5, 160)
+    return np.linspace(0.01, 1.2 * max([each.distance for each in audit.guesses] or [1000.0]), 160)
 
 
 def curve(audit: Audit) -> str:
     """Return the picture as SVG."""
     distances = _distances(audit)
     allowed = guess_chances(audit.claim, distances)
-    first, last = np.log10(distances[[0, -1]])
 
     def x(distance: Floats | float) -> Floats:
-        return np.asarray(_LEFT + (np.log10(distance) - first) / (last - first) * (_WIDTH - _LEFT - 12))
+        return np.asarray(_LEFT + np.asarray(distance) / distances[-1] * (_WIDTH - _LEFT - 12))
 
     def y(share: Floats | float) -> Floats:
         return np.asarray((1 - (np.asarray(share) - 0.4) / 0.6) * (_HEIGHT - _BOTTOM - 14) + 14)
@@ -64,7 +62,7 @@ def curve(audit: Audit) -> str:
             f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}" stroke-width="2"/>'
             f'<circle cx="{at:.1f}" cy="{middle:.1f}" r="5" fill="{colour}"/></g>'
         )
-        parts.append(f'<text x="{at:.1f}" y="{_HEIGHT - 26}" text-anchor="middle">{metres(each.distance, 2)}</text>')
+        parts.append(f'<text x="{at:.1f}" y="{_HEIGHT - 26}" text-anchor="middle">{metres(each.distance)}</text>')
     return (
         f'<figure style="max-width:44rem"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{escape(_CAPTION)}" style="font:12px system-ui,sans-serif" fill="currentColor">{"".join(parts)}'
@@ -91,7 +89,7 @@ def page(audit: Audit) -> str:
         f".found{{border-color:{_OVER}}}.nothing{{border-color:{_WITHIN}}}"
         "table{border-collapse:collapse;width:100%;margin:1rem 0}"
         "th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid #cbd5e1;vertical-align:top}"
-        "tbody th{font-weight:400}"
+        "tbody th{font-weight:400}td:nth-child(2){white-space:nowrap}"
         f"thead th{{font-weight:600}}.over th,.over td{{color:{_OVER};font-weight:600}}"
         "figure{margin:1.5rem 0}figcaption,.small{color:#475569;font-size:.9rem}"
     )
@@ -100,7 +98,7 @@ def page(audit: Audit) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>Audit of a tool</title><style>{style}</style></head><body><main><h1>Audit of a tool</h1>"
         f'<p class="verdict {"found" if audit.found else "nothing"}">{escape(audit.verdict())}</p>'
-        f"{curve(audit)}"
+        f"<p>{escape(audit.explained())}</p>{curve(audit)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f'<p>{escape(audit.assumptions())}</p><ul class="small">{notes}</ul></main></body></html>'
     )
@@ -122,9 +120,9 @@ def draw(audit: Audit, path: Path) -> None:
         colour = _OVER if each.low > each.allowed else _WITHIN
         axes.plot([each.distance] * 2, [each.low, each.high], color=colour)
         axes.plot(each.distance, each.right, "o", color=colour)
-    axes.set(xscale="log", ylim=(0.4, 1.02), xlabel="distance between the two places", ylabel="right guesses")
+    axes.set(ylim=(0.4, 1.02), xlabel="distance between the two places", ylabel="right guesses")
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    axes.set_xticks([each.distance for each in audit.guesses], [metres(each.distance, 2) for each in audit.guesses])
+    axes.set_xticks([each.distance for each in audit.guesses], [metres(each.distance) for each in audit.guesses])
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8, loc="upper left")
     figure.savefig(path, dpi=150)

@@ -196,7 +196,7 @@ def _match(path: Path, columns: pd.DataFrame, rows: Index, secret: Secret) -> tu
             notes = []
             missing = len(made.persons) - len(np.unique(person[person >= 0]))
             if missing:
-                notes.append(f"{missing:,} of {len(made.persons):,} canaries have no released point")
+                notes.append(f"{missing:,} of {len(made.persons):,} persons have no released point")
             if digest is not None:
                 notes.append(f"labels became their {digest} digests that anybody can compute who knows the labels")
             return made, person, f"by the column {name}", tuple(notes)
@@ -212,7 +212,7 @@ def _match(path: Path, columns: pd.DataFrame, rows: Index, secret: Secret) -> tu
     for ping in range(secret.pings):
         owner[made.rows + ping] = np.arange(len(made.persons))
     note = "labels were changed: rows were matched by their order; if the tool reorders rows, nothing is found"
-    return made, owner[rows], "by the order of rows, as no column has the labels of canaries", (note,)
+    return made, owner[rows], "by the order of rows, as no column has their labels", (note,)
 
 
 def _best_column(columns: pd.DataFrame, secret: Secret, digest: str | None) -> tuple[str, Made, Index] | None:

@@ -175,6 +175,7 @@ def _show(found: Audit, output: Output) -> None:
     headings, rows = found.table()
     terminal.say(terminal.bold(found.verdict()))
     terminal.answer(terminal.table(headings, rows))
+    terminal.say(found.explained())
     terminal.say(found.assumptions())
     for note in found.notes:
         terminal.say(note)
