@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/geoveil/geoveil/blob/main"
 #: Files outside of docs/ that are part of the site, and their paths there.
 BESIDE = {
+    "ARCHITECTURE.md": "project/architecture.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",

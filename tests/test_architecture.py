@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "geoveil"
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "ARCHITECTURE.md"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")])
 
 
