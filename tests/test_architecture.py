@@ -50,7 +50,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_a_module_imports_only_what_its_part_may() -> None:
+def test_imports_follow_the_table() -> None:
     """Imports within the package follow the table of the architecture page."""
     rules = allowed_imports()
     for path in MODULES:
@@ -59,12 +59,12 @@ def test_a_module_imports_only_what_its_part_may() -> None:
         assert imported(path) - {part} <= rules[part], relative
 
 
-def test_the_page_lists_every_part() -> None:
+def test_page_lists_every_part() -> None:
     """The page and the folder name the same parts."""
     assert set(allowed_imports()) == PARTS
 
 
-def test_the_rules_have_no_cycle() -> None:
+def test_rules_have_no_cycle() -> None:
     """Parts can be put in an order in which each imports only earlier ones."""
     rules = allowed_imports()
     while rules:
@@ -86,7 +86,7 @@ def test_only_noise_draws_randomness() -> None:
     assert not [str(path) for path, text in texts.items() if drawn.search(text)]
 
 
-def test_a_forbidden_import_would_be_noticed(tmp_path: Path) -> None:
+def test_forbidden_imports_are_noticed(tmp_path: Path) -> None:
     """The reader of imports sees each way of writing one, also inside a function."""
     module = tmp_path / "module.py"
     module.write_text(
@@ -95,14 +95,14 @@ def test_a_forbidden_import_would_be_noticed(tmp_path: Path) -> None:
     assert imported(module) == {"answering", "queries", "geo"}
 
 
-def test_modules_of_a_part_have_different_names() -> None:
+def test_modules_have_different_names() -> None:
     """A module is named once in its part of the package, folders inside of it included."""
     modules = [path.relative_to(PACKAGE) for path in MODULES if path.suffix == ".py"]
     names = [(path.parts[0], path.stem) for path in modules if not path.stem.startswith("__")]
     assert sorted(set(names)) == sorted(names)
 
 
-def test_no_two_public_classes_have_one_name() -> None:
+def test_classes_have_different_names() -> None:
     """A class that does not begin with an underscore is named once in the package."""
     trees = [parsed(path) for path in MODULES if path.suffix == ".py"]
     classes = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]

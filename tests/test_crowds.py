@@ -36,9 +36,7 @@ def messy() -> pd.DataFrame:
     [{}, {"every": "1 day", "thin": "6 hours"}, {"every": "hour of day", "where": "kind == 1", "cap": 2.5}],
     ids=["plain", "days", "hours"],
 )
-def test_a_file_has_the_same_answer_as_its_table(
-    person: str | None, protect: str | None, how: dict[str, Any], tmp_path: Path
-) -> None:
+def test_file_matches_table(person: str | None, protect: str | None, how: dict[str, Any], tmp_path: Path) -> None:
     """The sums, the noise of a seed, and all that is said are the same in any number of batches."""
     frame = messy()
     frame.to_csv(tmp_path / "diary.csv", index=False)
@@ -52,7 +50,7 @@ def test_a_file_has_the_same_answer_as_its_table(
     assert table.rounding == pytest.approx(file.rounding, rel=1e-3)
 
 
-def test_a_file_in_many_batches_has_the_same_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_batches_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Persons whose rows are in several batches keep their weights."""
     diary().sample(frac=1, random_state=2).to_csv(tmp_path / "diary.csv", index=False)
     how: dict[str, Any] = {"person": "user", "protect": "1 day", "area": BAY, "rho": 5e-5}
@@ -70,7 +68,7 @@ def trips() -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_trips_of_a_file_and_of_its_table(tmp_path: Path) -> None:
+def test_trips_of_files(tmp_path: Path) -> None:
     """Rows with two places are trips in flows, and two points each in heat maps."""
     frame = trips()
     frame.to_csv(tmp_path / "trips.csv", index=False)
@@ -98,7 +96,7 @@ def test_trips_of_a_file_and_of_its_table(tmp_path: Path) -> None:
     assert np.array_equal(apart.noisy, release_of("flows", frame, 10_000, rng=np.random.default_rng(5), **how).noisy)
 
 
-def test_slices_add_up_to_the_whole() -> None:
+def test_slices_add_up() -> None:
     """The slices of a day of the week, in UTC, hold the persons of these days."""
     frame = diary()
     release = gv.Locations(frame, person="user", area=BAY).heatmap(5000, every="day of week", rho=1e-2)
@@ -144,7 +142,7 @@ def test_points_are_no_trips() -> None:
         gv.Locations(np.zeros((2, 2))).flows(gv.Grid((0, 0, 10, 10), cell=1), rho=1e-4)
 
 
-def test_one_session_asks_about_each_and_all() -> None:
+def test_one_session_asks_both() -> None:
     """A session with persons has an answer for each of them, and answers about all; each is charged alike."""
     session = gv.Locations(diary(), person="user", area=BAY).session(rho=1e-3)
     assert session.mean(rho=1e-4).guarantee == gv.CGP(rho=1e-4)
@@ -154,7 +152,7 @@ def test_one_session_asks_about_each_and_all() -> None:
     assert session.spent == Decimal("0.0003")
 
 
-def test_names_of_other_libraries_are_told(tmp_path: Path) -> None:
+def test_other_names_are_told(tmp_path: Path) -> None:
     """`sep` is called `delimiter`; the error about a name that nobody knows lists the arguments."""
     with pytest.raises(TypeError, match="It is called 'delimiter'"):
         gv.Locations(tmp_path / "diary.csv", sep=";")  # type: ignore[call-arg]

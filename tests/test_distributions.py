@@ -67,7 +67,7 @@ def test_the_wheel_is_small(wheels: dict[str, Wheel]) -> None:
 
 
 @pytest.mark.slow
-def test_the_ground_has_its_licences(wheels: dict[str, Wheel]) -> None:
+def test_ground_has_licences(wheels: dict[str, Wheel]) -> None:
     """The ground is a wheel of its own, with the licences of coasts and roads."""
     wheel = wheels["ground"]
     assert sorted(Path(name).stem for name in wheel.files if name.endswith(".parquet")) == [
@@ -84,7 +84,7 @@ def test_the_ground_is_installed() -> None:
 
 
 @pytest.mark.slow
-def test_metadata_say_where_it_runs(wheels: dict[str, Wheel]) -> None:
+def test_metadata_are_right(wheels: dict[str, Wheel]) -> None:
     """Users see which Pythons and systems are meant; what tests need is nothing that users can install."""
     wheel = wheels["."]
     classifiers = wheel.all("Classifier")
@@ -95,7 +95,7 @@ def test_metadata_say_where_it_runs(wheels: dict[str, Wheel]) -> None:
     assert re.findall(r"sys_platform == '(\w+)'", psutil) == ["darwin", "win32"]
 
 
-def test_all_extras_but_spark_are_in_all() -> None:
+def test_all_extras() -> None:
     """`geoveil[all]` names every extra but Spark, which is 800 MB large and needs Java."""
     extras = PROJECT["project"]["optional-dependencies"]
     [every] = extras["all"]
@@ -103,7 +103,7 @@ def test_all_extras_but_spark_are_in_all() -> None:
 
 
 @pytest.mark.parametrize("name", ["pip>=25.1", "-e ./ground", "--group"])
-def test_scripts_install_what_tests_need(name: str) -> None:
+def test_scripts_install_everything(name: str) -> None:
     """The environment of the scripts has a pip that knows groups, the ground, and the group."""
     assert name in (ROOT / "scripts" / "environment.sh").read_text(encoding="utf-8")
 
@@ -112,7 +112,7 @@ def test_scripts_install_what_tests_need(name: str) -> None:
 OTHER_NAMES = {"lazy-loader": "lazy_loader"}
 
 
-def test_the_conda_recipe_needs_the_same() -> None:
+def test_conda_recipe_agrees() -> None:
     """The recipe's dependencies are those of the project, in the same versions, and so are version and licence."""
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
     assert f'"{recipe["context"]["version"]}"' in (ROOT / "src" / "geoveil" / "_version.py").read_text()

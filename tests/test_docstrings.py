@@ -37,7 +37,7 @@ def examples() -> dict[str, str]:
 EXAMPLES = examples()
 
 
-def test_every_public_docstring_has_an_example() -> None:
+def test_docstrings_have_examples() -> None:
     """Its section of examples has at least one line to run, which the doctests do."""
     assert not [name for name, text in EXAMPLES.items() if ">>> " not in text.partition("Examples\n")[2]]
 

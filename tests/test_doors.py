@@ -395,7 +395,7 @@ def test_every_option_is_compared(question: str) -> None:
     assert {*inspect.signature(getattr(gv.Locations, question)).parameters} - {"self"} <= given
 
 
-def test_every_option_of_data_is_compared() -> None:
+def test_data_options_are_compared() -> None:
     """Each parameter of the data is given to all doors, but for those that say how a file is read."""
     given = {name for how in [*CASES.values(), *PAIR_CASES.values()] for name in how}
     of_files = {"geometry", "delimiter", "decimal", "encoding", "names", "layer"}
@@ -406,7 +406,7 @@ def test_every_option_of_data_is_compared() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PAIR_CASES)
-def test_rows_with_two_places_answer_alike(case: str, tmp_path: Path) -> None:
+def test_two_places_answer_alike(case: str, tmp_path: Path) -> None:
     """Rows with an origin and a destination have the same answers, refusals, prices and certificates everywhere."""
     doors = ("pandas", "csv", "parquet")
     for question in ASKED:
@@ -444,7 +444,7 @@ def test_written_points_are_alike(case: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*points belong to one person|Nearly everything:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("question", ASKED)
-def test_written_answers_are_known_to_the_ledger(question: str, tmp_path: Path) -> None:
+def test_ledger_knows_written_answers(question: str, tmp_path: Path) -> None:
     """An answer that is written to a file is stored with the file's digest, wherever the rows are."""
     if question == "answer":
         pytest.skip("an answer to the user's own function is not written")
@@ -462,7 +462,7 @@ def test_written_answers_are_known_to_the_ledger(question: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("door", ["pandas", "csv"])
-def test_concerns_are_told_before_points_are_written(door: str, tmp_path: Path) -> None:
+def test_concerns_come_first(door: str, tmp_path: Path) -> None:
     """The owner is asked about points that are written to a file, wherever they come from, and may stop them."""
     told: list[str] = []
     how: dict[str, Any] = {"area": BAY, "confirm": lambda concerns: told.extend(map(str, concerns))}

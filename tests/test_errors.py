@@ -44,20 +44,20 @@ def test_errors_survive_pickling(error: GeoveilError) -> None:
     assert (str(again), again.worded(OPTIONS), again.charged) == (str(error), error.worded(OPTIONS), error.charged)
 
 
-def test_arguments_are_named_as_the_reader_knows_them() -> None:
+def test_argument_names_by_reader() -> None:
     """As keywords in Python and as options on the command line; a value that looks like a placeholder is none."""
     error = ERRORS[0]
     assert str(error) == "outside = '{by}': must be 'refuse' or outside=\"clamp\". Give outside=\"clamp\"."
     assert error.worded(OPTIONS) == "--outside = '{by}': must be 'refuse' or --outside clamp. Give --outside clamp."
 
 
-def test_a_file_is_not_taken_for_an_argument() -> None:
+def test_files_are_no_arguments() -> None:
     """Files called like arguments keep their names."""
     assert ERRORS[1].worded(OPTIONS).startswith("k = 3")
     assert ERRORS[2].worded(OPTIONS).startswith("x: cannot be written.")
 
 
-def test_what_was_charged_is_a_fact_that_a_reader_may_leave_out() -> None:
+def test_charges_may_be_omitted() -> None:
     """The text says it, unless the reader knows more."""
     error = ERRORS[3]
     assert error.charged == "nothing"
@@ -66,7 +66,7 @@ def test_what_was_charged_is_a_fact_that_a_reader_may_leave_out() -> None:
     assert "not known" in str(ERRORS[4])
 
 
-def test_an_error_after_the_charge_says_that_it_is_spent() -> None:
+def test_late_errors_say_spent() -> None:
     """In a session, the error of a question that failed while it was answered knows that it was paid for."""
 
     def fails(x: object) -> float:
@@ -81,7 +81,7 @@ def test_an_error_after_the_charge_says_that_it_is_spent() -> None:
 
 
 @pytest.mark.parametrize(("name", "value", "own"), [("sep", ";", "delimiter=';'"), ("epsg", 2056, "crs=2056")])
-def test_names_of_other_libraries_lead_to_the_right_argument(name: str, value: object, own: str) -> None:
+def test_foreign_names_are_explained(name: str, value: object, own: str) -> None:
     """Python and the command line say what an argument is called here; other names are refused as usual."""
     given: dict[str, Any] = {name: value}
     with pytest.raises(TypeError, match=rf"^Locations\(\) has no argument '{name}'.*give {own}"):
@@ -92,7 +92,7 @@ def test_names_of_other_libraries_lead_to_the_right_argument(name: str, value: o
         gv.Locations("trips.csv", sepp=";")  # type: ignore[call-arg]
 
 
-def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
+def test_warnings_name_user_line(tmp_path: Path) -> None:
     """Whichever module of geoveil warns, and however deep, the warning points at the call in the user's program."""
     (tmp_path / "places.csv").write_bytes("lat,lon,café\n37.77,-122.42,x\n".encode("latin-1"))
     heights = geopandas.GeoSeries([shapely.Point(0, 0, 5)], crs=3857)

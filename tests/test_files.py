@@ -62,7 +62,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @EVERY_FORMAT
 @pytest.mark.usefixtures("small_batches")
-def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
+def test_files_keep_their_rows(name: str, tmp_path: Path) -> None:
     """Rows, their order, persons, times and the system stay; locations get noise, and other columns are removed."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
@@ -84,7 +84,7 @@ def test_what_goes_in_comes_out(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @EVERY_FORMAT
-def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
+def test_released_files_are_releases(name: str, tmp_path: Path) -> None:
     """`load` needs the released file and its certificate alone; guarantee, errors and persons are the same."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
@@ -106,7 +106,7 @@ def test_a_released_file_is_a_release_again(name: str, tmp_path: Path) -> None:
     assert loaded.smooth("car", times=times).guarantee == release.guarantee
 
 
-def test_a_release_that_is_a_file_is_loaded_by_what_follows_it(tmp_path: Path) -> None:
+def test_file_releases_are_processed(tmp_path: Path) -> None:
     """Processing a released file is processing its points, which are read from it."""
     path, told = make("trips.csv", tmp_path)
     release = release_of("points", path, to=tmp_path / "out.csv", rho=1e-4, **told)
@@ -146,7 +146,7 @@ def test_nothing_true_leaks(name: str, tmp_path: Path) -> None:
             assert word not in data, (file, word)
 
 
-def test_extents_of_released_files_are_those_of_released_places(tmp_path: Path) -> None:
+def test_extents_are_released_ones(tmp_path: Path) -> None:
     """Headers and indexes, read by other tools, hold nothing of the true extent."""
     truth = people()
     bounds = {}
@@ -176,7 +176,7 @@ def test_extents_of_released_files_are_those_of_released_places(tmp_path: Path) 
     assert "bbox" not in json.loads((out / "trips.geojson").read_text())
 
 
-def test_altitudes_and_measures_are_stripped(tmp_path: Path) -> None:
+def test_altitudes_are_stripped(tmp_path: Path) -> None:
     """What geometries hold beside the plane does not come out, whatever the format."""
     frame = people()
     frame["geometry"] = shapely.force_3d(frame.geometry.array, z=4321.125)
@@ -192,8 +192,8 @@ def test_altitudes_and_measures_are_stripped(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IN_PLANE)
 @pytest.mark.parametrize("system", [32610, 2227, 4269])
-def test_files_in_other_systems_stay_in_them(name: str, system: int, tmp_path: Path) -> None:
-    """Metres of UTM, feet of California, degrees of North America."""
+def test_files_keep_their_system(name: str, system: int, tmp_path: Path) -> None:
+    """Files in other systems stay in them. Metres of UTM, feet of California, degrees of North America."""
     frame = people().to_crs(system)
     path, told = make(name, tmp_path, frame)
     release = release_of("points", path, to=released(tmp_path, name), rho=FINE, **told)
@@ -204,7 +204,7 @@ def test_files_in_other_systems_stay_in_them(name: str, system: int, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["trips.geojson", "trips.gpkg", "wkb.parquet"])
-def test_lines_are_released_vertex_by_vertex(name: str, tmp_path: Path) -> None:
+def test_lines_by_vertex(name: str, tmp_path: Path) -> None:
     """A row that is a line is as many points of its person as it has vertices."""
     places = degrees_of(people())
     lines = [shapely.LineString(places[:20]), shapely.MultiPoint(places[20:50]), shapely.LineString(places[50:])]
@@ -239,8 +239,11 @@ def truth_and_noise(folder: Path, **how: Any) -> tuple[Any, Any, Any]:
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.filterwarnings("ignore:The points of a person share")
-def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path) -> None:
-    """In any order over many batches: σ = √(n/(2ρ)); another σ would be noticed."""
+def test_noise_by_person(tmp_path: Path) -> None:
+    """Every person has the noise of their own number of points.
+
+    In any order over many batches: σ = √(n/(2ρ)); another σ would be noticed.
+    """
     whose, moved, release = truth_and_noise(tmp_path, rho=5e-5)
     sizes = np.bincount(whose)
     sigma = np.sqrt(sizes / (2 * 5e-5)) * BAY.stretch
@@ -257,7 +260,7 @@ def test_every_person_has_the_noise_of_their_own_number_of_points(tmp_path: Path
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
-def test_noise_that_is_drawn_together_is_so_over_batches(tmp_path: Path) -> None:
+def test_joint_noise_over_batches(tmp_path: Path) -> None:
     """Under GP the longest of a person's noises is Gamma(2n, 1/ε), though the person's rows are far apart."""
     whose, moved, _ = truth_and_noise(tmp_path, epsilon=0.01)
     sizes, longest = np.bincount(whose), np.zeros(40)
@@ -271,7 +274,7 @@ def test_noise_that_is_drawn_together_is_so_over_batches(tmp_path: Path) -> None
     assert stats.kstest(stats.gamma.cdf(1.3 * longest[many], 2 * sizes[many]), "uniform").pvalue < 1e-6
 
 
-def test_a_generator_repeats_a_file(tmp_path: Path) -> None:
+def test_generator_repeats_file(tmp_path: Path) -> None:
     """With a numpy generator, for experiments, the same file comes out again; without one never."""
     path, told = make("wkb.parquet", tmp_path)
     seeded = [
@@ -285,7 +288,7 @@ def test_a_generator_repeats_a_file(tmp_path: Path) -> None:
     assert drawn[0].digest != drawn[1].digest
 
 
-def test_progress_is_told_from_beginning_to_end(tmp_path: Path) -> None:
+def test_progress_is_told(tmp_path: Path) -> None:
     """Shares never fall, and end at 1."""
     path, told = make("trips.csv", tmp_path)
     shares: list[float] = []
@@ -296,7 +299,7 @@ def test_progress_is_told_from_beginning_to_end(tmp_path: Path) -> None:
 
 
 @EVERY_FORMAT
-def test_an_interrupted_release_leaves_nothing(name: str, tmp_path: Path) -> None:
+def test_interruptions_leave_nothing(name: str, tmp_path: Path) -> None:
     """An interrupted release leaves no file, and a file that existed before stays."""
     path, told = make(name, tmp_path)
     target = released(tmp_path, name)
@@ -336,7 +339,7 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}], ids=["rho", "epsilon"])
-def test_a_file_that_changes_while_it_is_read_is_refused(change: str, budget: dict[str, Any], tmp_path: Path) -> None:
+def test_changing_files_are_refused(change: str, budget: dict[str, Any], tmp_path: Path) -> None:
     """A file that changes while it is read is refused, also if its time of change stays."""
     path, told = make("trips.csv", tmp_path)
     before = path.stat()
@@ -354,7 +357,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change: str, budget: di
 
 
 @pytest.mark.parametrize("name", ["trips.csv", "trips.shp", "cabs"])
-def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_path: Path) -> None:
+def test_changing_columns_are_noticed(name: str, tmp_path: Path) -> None:
     """The file system tells that a part of it was written to: texts that are released unchanged, another taxi."""
     path, told = make(name, tmp_path)
     part = {"trips.shp": path.with_suffix(".dbf"), "cabs": path / "new_u1.txt"}.get(name, path)
@@ -372,7 +375,7 @@ def test_columns_that_change_while_a_file_is_read_are_noticed(name: str, tmp_pat
 @pytest.mark.filterwarnings("ignore:The points of a person share:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01, "metric": "2"}, {"epsilon": 0.01}], ids=str)
 @pytest.mark.parametrize("short", [["u0"], ["u1"], ["u2"], ["u0", "u2"]], ids="-".join)
-def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp_path: Path) -> None:
+def test_any_person_is_skipped(short: list[str], budget: dict[str, Any], tmp_path: Path) -> None:
     """Whoever has too little budget, the first or the last; all others are released."""
     path, told = make("trips.csv", tmp_path)
     symbol = next(iter(budget))
@@ -384,7 +387,7 @@ def test_any_person_may_be_skipped(short: list[str], budget: dict[str, Any], tmp
     assert set(gv.load(tmp_path / "out.csv").value["user"]) == {"u0", "u1", "u2"} - {*short}
 
 
-def test_a_column_that_cannot_be_read_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
+def test_unreadable_columns_cost_nothing(tmp_path: Path) -> None:
     """With a ledger the first reading reads all that is to be released."""
     users = pa.array(["a", "b"])
     times = pa.array([b"2024", b"\xff\xfe"], pa.binary()).view(pa.string()).dictionary_encode()
@@ -400,7 +403,7 @@ def test_a_column_that_cannot_be_read_is_refused_before_anything_is_charged(tmp_
         assert [ledger.account(user).spent for user in ("a", "b")] == [0, 0]
 
 
-def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
+def test_formulas_are_told(tmp_path: Path) -> None:
     """They are released unchanged; a warning and the certificate name their columns, also for the names themselves."""
     path = write(
         tmp_path / "in.csv",
@@ -417,7 +420,7 @@ def test_texts_that_spreadsheets_run_are_told_of(tmp_path: Path) -> None:
 
 @POSIX
 @pytest.mark.slow
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_killed_runs_are_cleaned(tmp_path: Path) -> None:
     """Files of a killed run are removed by the next, but no file of a running one or of other programs."""
     path, told = make("trips.csv", tmp_path)
     (tmp_path / ".geoveil-analysis").mkdir()
@@ -446,8 +449,11 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == left
 
 
-def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path) -> None:
-    """In tables as empty fields, in geometries as nothing, an empty one or not a number."""
+def test_placeless_rows(tmp_path: Path) -> None:
+    """Rows without a place are refused or dropped and counted.
+
+    In tables as empty fields, in geometries as nothing, an empty one or not a number.
+    """
     frame = people()
     empty = [None, shapely.Point(), shapely.Point(np.nan, np.nan)]
     frame.geometry = [*empty, *frame.geometry.iloc[3:]]
@@ -466,7 +472,7 @@ def test_rows_without_a_place_are_refused_or_dropped_and_counted(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
+def test_kept_columns(tmp_path: Path) -> None:
     """Columns are kept by name or all together; boxes and other geometries never are; removed columns are named."""
     frame = people()
     frame["speed"] = 1.5
@@ -490,7 +496,7 @@ def test_columns_are_kept_on_purpose(tmp_path: Path) -> None:
             release_of("points", path, to=tmp_path / "out.parquet", keep=keep, overwrite=True, **told)
 
 
-def test_gpx_keeps_its_structure_and_only_what_is_asked_for(tmp_path: Path) -> None:
+def test_gpx_structure(tmp_path: Path) -> None:
     """Waypoints, routes, tracks and segments stay; altitude, names and extensions come out on purpose alone."""
     extension = '<extensions><d:hr xmlns:d="urn:device">61</d:hr></extensions>'
     path = tmp_path / "in.gpx"
@@ -534,8 +540,8 @@ fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x
 @given(
     rows=st.lists(st.tuples(labels, fields, st.floats(-122.8, -122.1), st.floats(37.5, 38.0)), min_size=1, max_size=12)
 )
-def test_any_label_and_any_text_goes_through(name: str, tmp_path: Path, rows: list[Any]) -> None:
-    """Quotation marks, separators, ends of lines and all letters."""
+def test_any_label(name: str, tmp_path: Path, rows: list[Any]) -> None:
+    """Any label and any text goes through. Quotation marks, separators, ends of lines and all letters."""
     users, texts, lon, lat = zip(*rows, strict=True)
     frame = geopandas.GeoDataFrame(
         {"user": users, "note": texts}, geometry=geopandas.points_from_xy(lon, lat), crs=4326
@@ -551,7 +557,7 @@ def test_any_label_and_any_text_goes_through(name: str, tmp_path: Path, rows: li
     assert np.abs(degrees_of(after) - np.column_stack([lon, lat])).max() < 1e-6
 
 
-def test_texts_that_are_json_stay_texts(tmp_path: Path) -> None:
+def test_json_texts_stay(tmp_path: Path) -> None:
     """In GeoJSON files and in answers saved as such; a sequence of features, where they would not, is refused."""
     frame = people(4)
     frame["user"] = ["{}", "[1]", "{", "]"]
@@ -571,7 +577,7 @@ def test_texts_that_are_json_stay_texts(tmp_path: Path) -> None:
     assert gv.load(tmp_path / "seq.geojson").value["user"].tolist() == ["{", "]"]
 
 
-def test_people_are_told_apart_as_people_would(tmp_path: Path) -> None:
+def test_labels_are_compared(tmp_path: Path) -> None:
     """Zeros of either sign are one label; labels that differ by spaces or composition alone are refused."""
     lonely: dict[str, Any] = {"lon": [-122.4] * 4, "lat": [37.7] * 4}
     pq.write_table(pa.table({"user": [0.0, -0.0, 0.0, 1.0], **lonely}), tmp_path / "zero.parquet")
@@ -592,7 +598,7 @@ def test_people_are_told_apart_as_people_would(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["wkb.parquet", "plain.parquet", "trips.gpkg", "trips.geojson", "trips.shp"])
-def test_rows_of_nobody_are_refused(name: str, tmp_path: Path) -> None:
+def test_nobodys_rows_are_refused(name: str, tmp_path: Path) -> None:
     """A missing label is not a person."""
     frame = people(5)
     frame.loc[3, "user"] = None
@@ -617,7 +623,7 @@ def test_labels_of_odd_types(tmp_path: Path) -> None:
             )
 
 
-def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
+def test_old_side_files_go(tmp_path: Path) -> None:
     """A journal that SQLite would play back into the new file, and other programs' indexes of the old one."""
     path, told = make("trips.gpkg", tmp_path)
     shutil.copy(path, tmp_path / "out.gpkg")
@@ -633,8 +639,11 @@ def test_what_lies_beside_an_older_target_goes(tmp_path: Path) -> None:
     assert {"out.shp", "out.shx", "out.dbf", "out.prj"} <= found
 
 
-def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
-    """Categories, metadata of columns and of coordinate systems, names of layers, and binaries that may be places."""
+def test_dropped_values_stay_behind(tmp_path: Path) -> None:
+    """Values of dropped rows and remarks stay behind.
+
+    Categories, metadata of columns and of coordinate systems, names of layers, and binaries that may be places.
+    """
     frame = people(6)
     frame["user"] = pd.Categorical(frame["user"], categories=[*sorted(set(frame["user"])), SECRET])
     frame["kind"] = pd.Categorical(["x", SECRET, *"xxxx"])
@@ -662,8 +671,8 @@ def test_values_of_dropped_rows_and_remarks_stay_behind(tmp_path: Path) -> None:
     assert SECRET not in (tmp_path / "out.geojson").read_text()
 
 
-def test_times_stay_the_texts_they_are(tmp_path: Path) -> None:
-    """Times with zones, with fractions, or in a format that the user names."""
+def test_time_texts_stay(tmp_path: Path) -> None:
+    """Times stay the texts they are. Times with zones, with fractions, or in a format that the user names."""
     times = [
         "2024-01-01T00:00:00+02:00",
         "2024-01-01T00:00:00.123456Z",
@@ -713,7 +722,7 @@ def test_tables_of_all_kinds(tmp_path: Path) -> None:
         assert target.read_bytes().count("\ufeff".encode(more.get("encoding", "utf-8").replace("16", "16-le"))) <= 1
 
 
-def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
+def test_errors_name_file_rows(tmp_path: Path) -> None:
     """Errors name the row of the file, also after dropped rows and for a vertex of a line."""
     path = write(tmp_path / "in.csv", "user,lat,lon\na,,\na,37.7,-122.4\na,10,10\n")
     with pytest.raises(InvalidData, match=r"^in\.csv, row 3 ="):
@@ -727,15 +736,15 @@ def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
         gv.Locations(tmp_path / "text.parquet", area=BAY).points(to=tmp_path / "out.parquet", rho=1e-4)
 
 
-def test_a_column_called_geometry_stays(tmp_path: Path) -> None:
+def test_geometry_column_stays(tmp_path: Path) -> None:
     """A column called geometry stays, and the locations get another name."""
     path = write(tmp_path / "in.csv", "user,lat,lon,geometry\na,37.7,-122.4,round\n")
     frame = gv.Locations(path).frame()
     assert (frame["geometry"][0], frame.geometry.name) == ("round", "place")
 
 
-def test_texts_that_a_shapefile_would_cut_are_refused(tmp_path: Path) -> None:
-    """Two labels that become one would be one person."""
+def test_cut_texts_are_refused(tmp_path: Path) -> None:
+    """Texts that a shapefile would cut are refused. Two labels that become one would be one person."""
     frame = people(2)
     frame["user"] = ["é" * 120 + "1", "é" * 120 + "2"]
     frame.to_file(tmp_path / "in.shp", encoding="ISO-8859-1")
@@ -765,7 +774,7 @@ def test_gpx_of_all_kinds(tmp_path: Path) -> None:
     assert f'<link href="x"><text>{SECRET}</text></link>' in (tmp_path / "kept.gpx").read_text()
 
 
-def test_files_that_say_another_system_are_not_overruled(tmp_path: Path) -> None:
+def test_stated_systems_are_kept(tmp_path: Path) -> None:
     """A system is stated where the file states none."""
     for name in ("trips.gpkg", "wkb.parquet"):
         path, told = make(name, tmp_path)
@@ -819,8 +828,11 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_files_are_refused_by_name_row_and_remedy(name: str, tmp_path: Path) -> None:
-    """Nothing is written, and the error is one of the library's."""
+def test_malformed_files_are_refused(name: str, tmp_path: Path) -> None:
+    """Malformed files are refused by name, row and remedy.
+
+    Nothing is written, and the error is one of the library's.
+    """
     content, message = MALFORMED[name]
     path = write(tmp_path / name, content)
     with pytest.raises((InvalidData, InvalidParameter)) as refused:
@@ -833,7 +845,7 @@ def test_malformed_files_are_refused_by_name_row_and_remedy(name: str, tmp_path:
 
 @pytest.mark.parametrize("name", ["wkb.parquet", "trips.gpkg", "trips.geojson", "trips.csv.gz", "trips.shp"])
 @pytest.mark.parametrize("share", [0.3, 0.9])
-def test_files_that_are_cut_off_are_refused(name: str, share: float, tmp_path: Path) -> None:
+def test_truncated_files_are_refused(name: str, share: float, tmp_path: Path) -> None:
     """A truncated file gives an error that names it, and nothing is written."""
     path, told = make(name, tmp_path, people(n=3000))
     whole = path.read_bytes()
@@ -844,8 +856,11 @@ def test_files_that_are_cut_off_are_refused(name: str, share: float, tmp_path: P
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
-def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    """No file, a folder of other things, the source as target, a folder that is not there, another format."""
+def test_unusable_paths_are_refused(tmp_path: Path) -> None:
+    """Paths that cannot be used are refused.
+
+    No file, a folder of other things, the source as target, a folder that is not there, another format.
+    """
     path, told = make("trips.csv", tmp_path)
     how: dict[str, Any] = {"rho": 1e-4, **told}
     with pytest.raises(InvalidFile, match="file not found"):
@@ -868,15 +883,18 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder.csv", "trips.csv"]
 
 
-def test_degrees_without_a_plane_are_refused_with_the_remedy(tmp_path: Path) -> None:
-    """The plane is never found by looking at the data."""
+def test_degrees_need_a_plane(tmp_path: Path) -> None:
+    """Degrees without a plane are refused with the remedy. The plane is never found by looking at the data."""
     path, _ = make("trips.geojson", tmp_path)
     with pytest.raises(InvalidCoordinateSystem, match=r"degrees are not metres.*gv\.local.*public knowledge"):
         gv.Locations(path, person="user").points(to=tmp_path / "out.geojson", rho=1e-4)
 
 
-def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
-    """Coordinates in columns that are no degrees, GeoParquet without a system, a shapefile without its .prj."""
+def test_unknown_systems_are_told(tmp_path: Path) -> None:
+    """A file that does not know its system is told.
+
+    Coordinates in columns that are no degrees, GeoParquet without a system, a shapefile without its .prj.
+    """
     frame = people().to_crs(32610)
     table = pd.DataFrame({"user": frame.user, "e": frame.geometry.x, "n": frame.geometry.y})
     table.to_csv(tmp_path / "utm.csv", index=False)
@@ -896,7 +914,7 @@ def test_a_file_that_does_not_know_its_system_is_told(tmp_path: Path) -> None:
         assert gv.load(target).value.distance(frame).max() < 1
 
 
-def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
+def test_changed_files_are_refused(tmp_path: Path) -> None:
     """`load` takes what was released, whole, and nothing else."""
     path, told = make("trips.csv", tmp_path)
     target = tmp_path / "out.csv"
@@ -915,7 +933,7 @@ def test_changed_files_and_certificates_are_refused(tmp_path: Path) -> None:
         gv.load(target)
 
 
-def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
+def test_read_projects(tmp_path: Path) -> None:
     """A frame in the plane of an area needs no area= any more, and says what it stretches."""
     path, _ = make("trips.csv", tmp_path)
     frame = gv.Locations(path, area=BAY).frame()
@@ -929,7 +947,7 @@ def test_read_projects_into_a_plane_that_knows_its_area(tmp_path: Path) -> None:
 @requires_cabspotting
 @pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
 @pytest.mark.deep
-def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
+def test_cabspotting_folder(tmp_path: Path) -> None:
     """Real taxis, by taxi, in their published format; all but the places, and whether taxis are occupied, stays."""
     source = cabspotting_folder()
     assert source is not None
@@ -944,7 +962,7 @@ def test_the_cabspotting_folder_goes_through(tmp_path: Path) -> None:
     assert len(release.person) == len(list(source.glob("new_*.txt")))
 
 
-def test_dictionary_columns_and_other_types_go_through(tmp_path: Path) -> None:
+def test_nested_columns(tmp_path: Path) -> None:
     """Categories, numbers, dates and nested columns of Parquet keep their types."""
     frame = people()
     frame["user"] = frame["user"].astype("category")
@@ -976,7 +994,7 @@ def test_rows_are_persons(tmp_path: Path) -> None:
     assert gv.verify(tmp_path / "released.csv").holds
 
 
-def test_a_column_named_row_is_the_person() -> None:
+def test_row_column_is_person() -> None:
     """Data that has such a column is not numbered anew."""
     frame = pd.DataFrame({"x": [5e5, 5.1e5, 5.2e5], "y": [4.18e6, 4.19e6, 4.2e6], "row": ["ann", "ann", "bob"]})
     release = gv.Locations(frame, lat="y", lon="x", crs=32610, person="row").points(rho=1e-4)

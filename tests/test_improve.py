@@ -42,7 +42,7 @@ def off(value: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
 
 
 @pytest.mark.statistical
-def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
+def test_smoothing_keeps_guarantee() -> None:
     """The smoothed release is closer to the truth, promises the same, and claims no theorem."""
     raw = released()
     smoothed = raw.smooth("taxi", times=TIMES)
@@ -60,7 +60,7 @@ def test_smoothing_keeps_the_guarantee_and_loses_the_bound() -> None:
     assert "no guaranteed bound" in repr(smoothed)
 
 
-def test_smoothing_takes_times_in_any_order_and_kind() -> None:
+def test_smoothing_takes_any_times() -> None:
     """Datetimes and shuffled rows give the same places as sorted seconds."""
     raw = released()
     expected = raw.smooth("car", times=TIMES).value
@@ -85,8 +85,8 @@ def test_frames_stay_frames() -> None:
         assert not np.allclose(np.asarray(done.coords), np.asarray(raw.coords))
 
 
-def test_what_cannot_be_smoothed_is_refused() -> None:
-    """Other questions, other noise, wrong times and unknown motions."""
+def test_unsmoothable_is_refused() -> None:
+    """What cannot be smoothed is refused. Other questions, other noise, wrong times and unknown motions."""
     raw = released()
     for release in (gv.Locations(TRACK).mean(rho=1), gv.Locations(TRACK).points(epsilon=1)):
         with pytest.raises(InvalidData, match="Gaussian"):
@@ -104,7 +104,7 @@ PERSONS = np.array(["short"] * 20 + ["long"] * 230 + ["one"] + ["short"] * 49)
 
 
 @pytest.mark.statistical
-def test_each_person_is_smoothed_alone() -> None:
+def test_persons_are_smoothed_alone() -> None:
     """Persons' points come out as if each had been released and smoothed alone, with their own noise."""
     raw = gv.Locations(TRACK, person=PERSONS, rng=np.random.default_rng(1)).points(rho=1e-3)
     smoothed = raw.smooth("taxi", times=TIMES, person=PERSONS)
@@ -125,8 +125,11 @@ def test_each_person_is_smoothed_alone() -> None:
     assert off(done.value[np.argsort(order)]) < 0.7 * off(shuffled.value[np.argsort(order)])
 
 
-def test_no_function_is_called_for_each_person() -> None:
-    """Calls are for batches of points and for values that are tried, which are a few; one person takes hundreds."""
+def test_calls_stay_few() -> None:
+    """No function is called for each person.
+
+    Calls are for batches of points and for values that are tried, which are a few; one person takes hundreds.
+    """
 
     def count(persons: int) -> int:
         who = np.repeat(np.arange(persons), 3)
@@ -139,7 +142,7 @@ def test_no_function_is_called_for_each_person() -> None:
     assert count(1) > 500
 
 
-def test_a_frame_knows_its_persons() -> None:
+def test_frames_know_persons() -> None:
     """Released by a column, a frame needs no labels; an array with several points of a person does."""
     frame = geopandas.GeoDataFrame({"who": PERSONS}, geometry=shapely.points(TRACK + UTM), crs=32610)
     raw = gv.Locations(frame, person="who", rng=np.random.default_rng(1)).points(rho=1e-3)
@@ -163,7 +166,7 @@ def test_a_frame_knows_its_persons() -> None:
 
 @settings(max_examples=100)
 @given(st.integers(0, 2**32))
-def test_clamping_to_a_convex_region_never_moves_away_from_any_of_its_points(seed: int) -> None:
+def test_convex_clamping(seed: int) -> None:
     """The nearest point of a convex region is at least as near to every point of the region."""
     rng = np.random.default_rng(seed)
     region = shapely.MultiPoint(rng.normal(scale=100.0, size=(8, 2))).convex_hull
@@ -176,7 +179,7 @@ def test_clamping_to_a_convex_region_never_moves_away_from_any_of_its_points(see
         assert (after <= before + 1e-9).all()
 
 
-def test_a_bound_survives_a_convex_region_only() -> None:
+def test_convex_clamping_keeps_bound() -> None:
     """Clamping to a convex region keeps error(beta); to any other it does not."""
     raw = released()
     assert raw.clamp(shapely.box(-5e3, -5e3, 5e3, 5e3)).error(0.05) == raw.error(0.05)
@@ -204,7 +207,7 @@ def test_places_are_clamped_too() -> None:
 
 
 @pytest.mark.statistical
-def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
+def test_far_points_are_clamped() -> None:
     """Released points may lie farther away than inputs may, and are clamped."""
     raw = gv.Locations(TRACK, rng=np.random.default_rng(4)).points(rho=1e-14)
     assert np.abs(np.asarray(raw.coords)).max() > 1e8
@@ -213,7 +216,7 @@ def test_points_that_noise_has_thrown_far_away_are_brought_back() -> None:
     assert np.isfinite(np.asarray(raw.smooth("taxi", times=TIMES).coords)).all()
 
 
-def test_processing_keeps_to_its_order() -> None:
+def test_processing_has_an_order() -> None:
     """Clamped noise is no longer Gaussian, places of several persons are no one place, and an expectation survives."""
     region = shapely.box(-5e3, -5e3, 5e3, 5e3)
     with pytest.raises(InvalidData, match="Smooth first"):
@@ -226,7 +229,7 @@ def test_processing_keeps_to_its_order() -> None:
     assert smoothed.clamp(region).expected_error() == smoothed.expected_error()
 
 
-def test_times_of_every_kind_are_seconds() -> None:
+def test_times_are_seconds() -> None:
     """Numbers, durations, datetimes with and without a time zone, in arrays, lists and Series, are the same times."""
     release = gv.Locations(np.cumsum(np.ones((40, 2)), axis=0), rng=np.random.default_rng(1)).points(rho=1e-3)
     seconds = np.arange(40) * 30.0
@@ -247,7 +250,7 @@ def test_times_of_every_kind_are_seconds() -> None:
             release.smooth("walking", times=wrong)
 
 
-def test_times_of_another_order_are_refused() -> None:
+def test_misordered_times_are_refused() -> None:
     """A Series of times must have the index of the frame it belongs to."""
     frame = geopandas.GeoDataFrame(geometry=shapely.points(np.zeros((5, 2)) + UTM), index=list("abcde"), crs=32610)
     release = gv.Locations(frame).points(rho=1e-3)
@@ -257,7 +260,7 @@ def test_times_of_another_order_are_refused() -> None:
         release.smooth("walking", times=times.iloc[::-1])
 
 
-def test_regions_without_an_area_are_refused() -> None:
+def test_bad_regions_are_refused() -> None:
     """Bow ties, lines that call themselves polygons and frames are refused with the remedy."""
     release = gv.Locations(np.zeros((1, 2))).points(rho=1e-3)
     bow_tie = shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
@@ -267,7 +270,7 @@ def test_regions_without_an_area_are_refused() -> None:
             release.clamp(region)
 
 
-def test_times_may_be_a_column_of_the_release() -> None:
+def test_times_from_a_column() -> None:
     """The column's name gives the same as its values; another name is refused."""
     frame = geopandas.GeoDataFrame(
         {"time": pd.date_range("2024-05-01", periods=5, freq="min")},
@@ -281,7 +284,7 @@ def test_times_may_be_a_column_of_the_release() -> None:
         raw.smooth("car", times="tme")
 
 
-def test_the_column_of_times_may_be_named_or_left_out(tmp_path: Path) -> None:
+def test_time_column_is_found(tmp_path: Path) -> None:
     """A column of the release, its values and the only column of times are the same times, also of a file."""
     n = 30
     stamps = pd.date_range("2026-05-01", periods=n, freq="min")

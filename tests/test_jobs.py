@@ -35,7 +35,7 @@ def test_jobs_run_every_test(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.search(rf"{system} +not long and not deep$", shown, re.MULTILINE)
 
 
-def test_tests_that_no_job_runs_are_found() -> None:
+def test_forgotten_tests_are_found() -> None:
     """Where the usual markers leave out deep tests and no job names them, they are reported."""
     steps = {
         "oldest": ["python -m pytest -n auto"],

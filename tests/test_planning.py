@@ -31,7 +31,7 @@ def plan(name: str, **more: Any) -> Any:
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @EVERY_PLAN
-def test_the_error_foreseen_is_the_releases(name: str, budget: dict[str, Any]) -> None:
+def test_foreseen_error_is_exact(name: str, budget: dict[str, Any]) -> None:
     """A plan's error is that of the release to the last bit, for all points and for any one of them."""
     for beta, each in ((0.05, False), (0.3, False), (0.05, True)):
         planned = plan(name, beta=beta, each=each, **budget)
@@ -41,7 +41,7 @@ def test_the_error_foreseen_is_the_releases(name: str, budget: dict[str, Any]) -
         assert not planned.assumes
 
 
-def test_the_error_foreseen_under_both_guarantees_is_the_releases() -> None:
+def test_both_guarantees_are_foreseen() -> None:
     """Noise that satisfies CGP and GP at once is planned as it is released."""
     for budget in BUDGETS:
         release = ask("radius", X, method="both", rng=np.random.default_rng(1), **budget)
@@ -50,7 +50,7 @@ def test_the_error_foreseen_under_both_guarantees_is_the_releases() -> None:
 
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
 @EVERY_PLAN
-def test_the_budget_for_an_error_gives_it(name: str, notion: str) -> None:
+def test_budget_gives_error(name: str, notion: str) -> None:
     """The error is met, and a budget a millionth smaller would miss it."""
     for wanted in (3.0, 250.0, 4e5):
         planned = plan(name, error=wanted, notion=notion)
@@ -62,7 +62,7 @@ def test_the_budget_for_an_error_gives_it(name: str, notion: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 1e-6}, {"rho": 5e-4}, {"rho": 0.1}, {"epsilon": 0.01}, {"epsilon": 1.0}])
-def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> None:
+def test_hull_error_is_foreseen(budget: dict[str, Any]) -> None:
     """For points that extend as far as the plan assumes, the release's bound is near what was planned."""
     angle = 2 * np.pi * np.arange(200) / 200
     x = np.column_stack([20_000 * np.cos(angle), 13_000 * np.sin(angle)])
@@ -74,7 +74,7 @@ def test_a_hulls_error_is_foreseen_for_its_extent(budget: dict[str, Any]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["CGP", "GP"])
-def test_a_hulls_budget_meets_the_error(notion: Literal["CGP", "GP"]) -> None:
+def test_hull_budget_meets_error(notion: Literal["CGP", "GP"]) -> None:
     """Larger errors take smaller budgets; under GP the number of directions, and with it the error, comes in steps."""
     budgets = []
     for wanted in (300.0, 3000.0, 30_000.0):
@@ -111,7 +111,7 @@ def test_plans_are_checked() -> None:
             gv.plan(given.pop("question"), **given)
 
 
-def test_numpys_whole_numbers_will_do() -> None:
+def test_numpy_integers() -> None:
     """Counts may be whole numbers of numpy."""
     assert gv.plan("points", n=cast(int, np.int64(5)), rho=1e-4) == gv.plan("points", n=5, rho=1e-4)
     assert gv.plan("nearest", n=cast(int, np.int32(5)), k=cast(int, np.int64(2)), rho=1e-4) == gv.plan(
@@ -119,7 +119,7 @@ def test_numpys_whole_numbers_will_do() -> None:
     )
 
 
-def test_a_plan_touches_no_randomness_of_the_process() -> None:
+def test_plans_are_deterministic() -> None:
     """The same question gives the same plan."""
     plans = {gv.plan("hull", n=100, rho=1e-4).error for _ in range(3)}
     assert len(plans) == 1
@@ -134,7 +134,7 @@ def test_a_plan_touches_no_randomness_of_the_process() -> None:
         ("Germany", (10.0, 51.0)),
     ],
 )
-def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, float]) -> None:
+def test_plans_know_stretch(crs: Any, place: tuple[float, float]) -> None:
     """The error is that of the release, and an error takes the budget that gives it."""
     x = geopandas.GeoSeries.from_xy([place[0]], [place[1]], crs=4326)
     planned = gv.plan("points", n=1, rho=1e-4, area=crs)
@@ -145,8 +145,8 @@ def test_a_plan_knows_what_its_plane_stretches(crs: Any, place: tuple[float, flo
     assert gv.Locations(x, area=crs).points(rho=cast(gv.CGP, asked.guarantee)).error(0.05) <= 300
 
 
-def test_what_a_plan_lacks_is_named_as_for_the_question() -> None:
-    """No class of the program is named."""
+def test_missing_arguments_are_named() -> None:
+    """What a plan lacks is named as for the question. No class of the program is named."""
     with pytest.raises(
         InvalidParameter, match=r" nearest missing 1 required keyword-only argument: 'k'\. Give what gv"
     ):
@@ -155,7 +155,7 @@ def test_what_a_plan_lacks_is_named_as_for_the_question() -> None:
         gv.plan("points", n=10, error=100, crs=4326)
 
 
-def test_a_plan_is_shown_with_its_meaning() -> None:
+def test_plan_repr() -> None:
     """Its repr states the distance that is hidden and the error; a notebook shows the same."""
     planned = gv.plan("hull", n=1000, rho=5e-5, extent=40_000)
     heading, *rows = repr(planned).splitlines()
@@ -165,7 +165,7 @@ def test_a_plan_is_shown_with_its_meaning() -> None:
     assert "for points that extend over 40 km" in planned._repr_html_()
 
 
-def test_units_are_compared_for_points_at_equal_intervals() -> None:
+def test_units_are_compared() -> None:
     """With `every`, the errors of four units are those of plans for each of them."""
     compared = gv.plan("points", n=20_000, rho=5e-5, every="30 s").units
     assert [*compared] == ["inf", "1 day", "1 hour", "1"]
@@ -186,7 +186,7 @@ def test_units_are_compared_for_points_at_equal_intervals() -> None:
         ("distance", "a smaller unit changes nothing for distance"),
     ],
 )
-def test_a_plan_says_where_a_smaller_unit_changes_nothing(question: str, said: str) -> None:
+def test_useless_units_are_told(question: str, said: str) -> None:
     """In words, for the units that are compared; nothing is said where every smaller unit has less error."""
     planned = gv.plan(question, n=20_000, rho=5e-5, every="30 s")
     assert planned.remark == said
@@ -194,8 +194,11 @@ def test_a_plan_says_where_a_smaller_unit_changes_nothing(question: str, said: s
     assert ("units  " in repr(planned)) == bool(said)
 
 
-def test_a_plan_for_a_unit_that_gains_nothing_says_so() -> None:
-    """The error is that for all of a person's locations, whose guarantee is stronger."""
+def test_useless_unit_plan() -> None:
+    """A plan for a unit that gains nothing says so.
+
+    The error is that for all of a person's locations, whose guarantee is stronger.
+    """
     planned = gv.plan("center", n=1000, rho=5e-5, protect="1 hour", largest=60)
     assert planned.error == gv.plan("center", n=1000, rho=5e-5).error
     assert planned.remark.startswith("any hour of a person's movements needs as much noise for center as all of a")
@@ -204,7 +207,7 @@ def test_a_plan_for_a_unit_that_gains_nothing_says_so() -> None:
     assert gv.plan("points", n=30, rho=5e-5, every="1 min").remark == "any day and any hour hold all 30 points"
 
 
-def test_units_of_plans_are_checked() -> None:
+def test_plan_units_are_checked() -> None:
     """A length of time needs the number of points in it; a plan knows no column of persons."""
     with pytest.raises(InvalidParameter, match=r"largest = None: must be .* any day of a person's movements holds"):
         gv.plan("points", n=10, rho=1e-4, protect="1 day")

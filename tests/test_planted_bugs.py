@@ -350,13 +350,13 @@ def only_origins_have_times(patch: pytest.MonkeyPatch) -> None:
 
 def unit_check() -> None:
     """The movement of a map by one unit."""
-    test_crowd_answers.test_a_unit_moves_a_map_by_no_more_than_its_noise_allows("person", None)
+    test_crowd_answers.test_units_move_maps_boundedly("person", None)
 
 
 def skip_check() -> None:
     """The comparison with data without the persons who are skipped."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        test_crowd_answers.test_skipped_persons_are_left_out_in_memory_and_in_files(Path(folder))
+        test_crowd_answers.test_skipped_persons_are_absent(Path(folder))
 
 
 def slopes_at_centres(patch: pytest.MonkeyPatch) -> None:
@@ -592,7 +592,7 @@ def summary_check(name: str) -> None:
 
 def rows_check() -> None:
     """The samplers' check of points."""
-    test_samplers.test_points_of_one_tuple_get_noise_of_their_own(RHO)
+    test_samplers.test_rows_have_own_noise(RHO)
 
 
 def tuple_check() -> None:
@@ -690,8 +690,8 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (every_point_weighs_one, unit_check),
     (sizes_of_neighbours, unit_check),
     (skipped_persons_counted, skip_check),
-    (trips_without_persons, test_crowd_answers.test_trips_with_the_same_label_belong_to_their_persons),
-    (only_origins_have_times, test_crowd_answers.test_the_ends_of_a_pair_in_a_row_have_times_of_their_own),
+    (trips_without_persons, test_crowd_answers.test_trip_labels_per_person),
+    (only_origins_have_times, test_crowd_answers.test_trip_ends_have_times),
     (weight_forgotten, partial(crowd_check, weight=3.0, total=3.0)),
     (slopes_at_centres, crowd_check),
     (slopes_at_centres, partial(test_crowd.check_divergence, test_crowd.RHO)),
@@ -702,7 +702,7 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (blur_ignored, partial(test_region_totals.check_coverage, mapped=False)),
     (correction_reversed, test_region_totals.check_correction),
     (rounded_sums, partial(test_crowd.check_order_does_not_matter, 1)),
-    (fine_parts_lost, test_crowd.test_many_small_weights_are_not_lost),
+    (fine_parts_lost, test_crowd.test_small_weights_count),
     (mean_unit_size, test_units.check_noise_of_the_mean),
     (stretches_of_rows, test_units.check_noise_of_the_mean),
     (stretches_of_rows, test_units.check_noise_of_points),
@@ -728,7 +728,7 @@ BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]]] = [
     (index_of_the_input, partial(in_a_folder, test_zones_release.check_two_worlds)),
     (split_where_points_are_gone, test_cutting.check_removed_points_do_not_split),
     (total_in_the_certificate, partial(in_a_folder, test_zones_release.check_two_worlds)),
-    (doubles_at_the_edge, test_cutting.test_the_cut_at_the_edge_is_exact),
+    (doubles_at_the_edge, test_cutting.test_edge_is_exact),
     (search_sees_the_tests, test_evidence.check_search_apart),
     (budget_added, test_payoffs.check_tight),
     (places_exchanged, test_evidence.check_four_times_found),
@@ -755,7 +755,7 @@ def judges_draws(check: Callable[[], Any]) -> bool:
         for i, (plant, check) in enumerate(BUGS)
     ],
 )
-def test_a_planted_bug_is_caught(
+def test_planted_bugs_are_caught(
     plant: Callable[[pytest.MonkeyPatch], None], check: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check passes on the package as it is and fails with the bug in it."""

@@ -17,7 +17,7 @@ from tests.questions import CROWD_QUESTIONS, QUESTIONS
 EVERYTHING = [*QUESTIONS, *CROWD_QUESTIONS]
 
 
-def test_the_table_lists_every_question() -> None:
+def test_table_is_complete() -> None:
     """Every public method of locations that takes a budget is in the table.
 
     But for that which opens a session, for hidden places, where the budget is that of centres, advice and attacks.
@@ -57,7 +57,7 @@ def test_sessions_answer_about_crowds(name: str) -> None:
     assert session.spent == Decimal("0.0001")
 
 
-def test_labels_of_rows_are_for_spark() -> None:
+def test_row_labels_for_spark() -> None:
     """Rows in memory have names of their own; without the label, as the error says, the question is answered."""
     walk = gv.Locations(np.zeros((4, 2)) + 1e6)
     with pytest.raises(gv.errors.InvalidParameter, match=r"^label = 'id'.*Spark.*Leave it out"):
@@ -66,7 +66,7 @@ def test_labels_of_rows_are_for_spark() -> None:
 
 
 @pytest.mark.parametrize("question", ["hull", "center", "heatmap"])
-def test_an_existing_answer_is_replaced(question: str, tmp_path: Path) -> None:
+def test_existing_answers_are_replaced(question: str, tmp_path: Path) -> None:
     """What the refusal of an existing file advises works for every question that writes one."""
     homes = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.42], [37.78, 37.76, 37.77], crs=4326)
     locations, target = gv.Locations(homes, area="San Francisco"), tmp_path / "answer.geojson"

@@ -88,7 +88,7 @@ def test_a_release_holds(released: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
-def test_files_of_every_format_hold(name: str, tmp_path: Path) -> None:
+def test_every_format_holds(name: str, tmp_path: Path) -> None:
     """The numbers of points, the columns and the noise are found again in every format."""
     path, told = make(name, tmp_path)
     target = tmp_path / ("out" if path.is_dir() else f"out{''.join(path.suffixes)}")
@@ -127,7 +127,7 @@ def test_pseudonyms_hold(tmp_path: Path) -> None:
     assert outcomes(gv.verify(tmp_path / "out.csv"))["noise"] == "holds"
 
 
-def test_answers_and_smoothed_releases_hold(tmp_path: Path) -> None:
+def test_answers_and_smoothed(tmp_path: Path) -> None:
     """Summaries are recomputed; of other answers it is said that they are not."""
     frame = people().geometry
     for name, release in {
@@ -141,12 +141,12 @@ def test_answers_and_smoothed_releases_hold(tmp_path: Path) -> None:
         assert outcomes(found)["noise"] == ("open" if name == "hull" else "holds")
 
 
-def test_a_changed_file_is_found(released: Path) -> None:
-    """By its digest."""
+def test_changed_file_is_found(released: Path) -> None:
+    """A changed file is found. By its digest."""
     check_a_changed_file_is_found(released)
 
 
-def test_a_verification_that_ignores_the_digest_is_caught(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ignored_digest_is_caught(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above fails if digests are not compared."""
     stated = json.loads(beside(released).read_text())["file"]["sha256"]
     monkeypatch.setattr(verification, "digest", lambda path: stated)
@@ -186,8 +186,8 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
-def test_a_changed_certificate_is_found(name: str, released: Path) -> None:
-    """By what it contradicts; and anything by its signature."""
+def test_changed_certificate_is_found(name: str, released: Path) -> None:
+    """A changed certificate is found. By what it contradicts; and anything by its signature."""
     edit, check = EDITS[name]
     edited(released, edit)
     found = gv.verify(released, key=KEY.public)
@@ -197,7 +197,7 @@ def test_a_changed_certificate_is_found(name: str, released: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, (_, check) in EDITS.items() if check == "noise"])
-def test_contradictions_are_found_in_signed_certificates(name: str, released: Path) -> None:
+def test_contradictions_are_found(name: str, released: Path) -> None:
     """A signature does not make a wrong certificate right."""
     edited(released, EDITS[name][0], sign=KEY)
     found = gv.verify(released, key=KEY.public)
@@ -206,8 +206,8 @@ def test_contradictions_are_found_in_signed_certificates(name: str, released: Pa
     assert not found
 
 
-def test_the_certificate_of_another_file(released: Path) -> None:
-    """Each file has a certificate of its own."""
+def test_another_files_certificate(released: Path) -> None:
+    """The certificate of another file. Each file has a certificate of its own."""
     other = released.with_name("other.csv")
     gv.Locations(released.with_name("trips.csv"), person="user", area=BAY).points(to=other, rho=1e-4)
     shutil.copy(beside(other), beside(released))
@@ -216,16 +216,16 @@ def test_the_certificate_of_another_file(released: Path) -> None:
     assert gv.verify(other, certificate=beside(released))
 
 
-def test_a_file_that_was_renamed_holds(released: Path) -> None:
-    """Its old name is told."""
+def test_renamed_file_holds(released: Path) -> None:
+    """A file that was renamed holds. Its old name is told."""
     moved = released.rename(released.with_name("moved.csv"))
     found = gv.verify(moved, certificate=beside(released))
     assert found
     assert "It was called out.csv then" in repr(found)
 
 
-def test_a_missing_or_damaged_certificate(released: Path) -> None:
-    """It is not verified then."""
+def test_missing_certificate(released: Path) -> None:
+    """A missing or damaged certificate. It is not verified then."""
     text = beside(released).read_text()
     for content in (text[:-20], text.replace("{", '{"n": 1, ', 1), "[]"):
         beside(released).write_text(content)
@@ -265,7 +265,7 @@ def test_keys(released: Path, tmp_path: Path) -> None:
     assert "Signed by the lab (" in repr(found)
 
 
-def test_a_signer_does_not_choose_its_name(released: Path, tmp_path: Path) -> None:
+def test_signer_chooses_no_name(released: Path, tmp_path: Path) -> None:
     """Who signs as "test" with another key is told apart."""
     edited(released, lambda a: None, sign=gv.SigningKey.create("test"))
     found = gv.verify(released)
@@ -274,8 +274,8 @@ def test_a_signer_does_not_choose_its_name(released: Path, tmp_path: Path) -> No
     assert not gv.verify(released, key=KEY.public)
 
 
-def test_what_cannot_be_checked_is_an_error(released: Path, tmp_path: Path) -> None:
-    """A file or key that is not there, and a path as a ledger."""
+def test_unchecked_is_an_error(released: Path, tmp_path: Path) -> None:
+    """What cannot be checked is an error. A file or key that is not there, and a path as a ledger."""
     with pytest.raises(FileUnavailable, match="file not found"):
         gv.verify(tmp_path / "no.csv")
     with pytest.raises(FileUnavailable, match="file not found"):
@@ -320,7 +320,7 @@ def test_ledgers_know_certificates(edit: dict[str, Any], released: Path) -> None
 
 
 @pytest.mark.parametrize("first", ["in memory", "to="])
-def test_all_files_of_a_release_are_known(first: str, tmp_path: Path) -> None:
+def test_all_files_are_known(first: str, tmp_path: Path) -> None:
     """A release that is written again, in another format or after processing, is known; a forgery fails."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
@@ -341,7 +341,7 @@ def test_all_files_of_a_release_are_known(first: str, tmp_path: Path) -> None:
         assert outcomes(gv.verify(copy, ledger=ledger))["ledger"] == "fails"
 
 
-def test_files_of_a_stored_answer_are_known(tmp_path: Path) -> None:
+def test_stored_answer_files(tmp_path: Path) -> None:
     """An answer that the ledger returns at no cost may be written to another file, which it records."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
@@ -351,7 +351,7 @@ def test_files_of_a_stored_answer_are_known(tmp_path: Path) -> None:
             assert gv.verify(tmp_path / name, ledger=ledger).outcome == "holds"
 
 
-def test_a_ledger_that_is_gone(tmp_path: Path) -> None:
+def test_vanished_ledger(tmp_path: Path) -> None:
     """A release that was paid for is written although its ledger cannot be reached, with a warning."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("all", rho=1)
@@ -492,8 +492,11 @@ def test_rewritten_files_are_named(how: str, released: Path) -> None:
     assert how != "a digit" or str(found.text).endswith(said)
 
 
-def test_every_verification_says_what_it_cannot_tell(released: Path, run: Any) -> None:
-    """In one fixed line: in Python, as JSON, on the command line, and on the page for officers."""
+def test_untold_is_stated(released: Path, run: Any) -> None:
+    """Every verification says what it cannot tell.
+
+    In one fixed line: in Python, as JSON, on the command line, and on the page for officers.
+    """
     fixed = verification.CANNOT_TELL
     found = gv.verify(released)
     assert repr(found).splitlines()[-1].strip() == fixed

@@ -26,8 +26,11 @@ _OUTSIDE = (
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="takes from Linux what Windows lacks")
-def test_geoveil_runs_without_the_calls_that_windows_lacks(tmp_path: Path) -> None:
-    """Every module is imported; a file is released and charged, a ledger restored, and commands are run."""
+def test_runs_without_posix(tmp_path: Path) -> None:
+    """Geoveil runs without the calls that Windows lacks.
+
+    Every module is imported; a file is released and charged, a ledger restored, and commands are run.
+    """
     told = subprocess.run(
         [
             *(sys.executable, "-X", "warn_default_encoding"),
@@ -43,7 +46,7 @@ def test_geoveil_runs_without_the_calls_that_windows_lacks(tmp_path: Path) -> No
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".geoveil")]
 
 
-def test_processes_are_known_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_psutil_replaces_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their identity comes from psutil, and no signal is sent: on Windows that would end them."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         with monkeypatch.context() as windows:

@@ -35,7 +35,7 @@ def test_options_name_every_purpose() -> None:
     assert tuple(purpose.name for purpose in PURPOSES) == NAMES
 
 
-def test_errors_of_points_are_those_of_the_release() -> None:
+def test_point_errors_agree() -> None:
     """The error for single points is the one that a release with the same settings states."""
     use = used(frame := rows(5, 3), "points")
     assert not use.best.data
@@ -43,7 +43,7 @@ def test_errors_of_points_are_those_of_the_release() -> None:
     assert use.best.error == pytest.approx(max(release.error(each=True)), rel=1e-9)
 
 
-def test_errors_of_smoothed_tracks_are_those_of_the_release() -> None:
+def test_smoothed_errors_agree() -> None:
     """A track that is smoothed has the expected error that the advice named."""
     frame = rows(1, 200).drop(columns="user")
     use = used(frame, "tracks", person=None)
@@ -53,7 +53,7 @@ def test_errors_of_smoothed_tracks_are_those_of_the_release() -> None:
     assert use.best.error == pytest.approx(release.expected_error(), rel=0.02)
 
 
-def test_noise_of_maps_is_that_of_the_release() -> None:
+def test_map_noise_agrees() -> None:
     """The noise on a cell that the advice names is that of a map with the advised cells."""
     frame = rows(4000, 1)
     use = used(frame, "map")
@@ -64,7 +64,7 @@ def test_noise_of_maps_is_that_of_the_release() -> None:
 
 
 @pytest.mark.slow
-def test_advised_cells_show_the_crowd() -> None:
+def test_advised_cells_show_crowds() -> None:
     """Where the crowd is, a good map has most of its persons in the right cells."""
     frame = rows(4000, 1)
     cell = float(used(frame, "map").best.question["cell"])
@@ -81,7 +81,7 @@ def test_places_change_no_setting() -> None:
     assert found[0] == found[1]
 
 
-def test_what_looks_at_places_changes_verdicts_alone() -> None:
+def test_places_change_verdicts_alone() -> None:
     """How far points reach makes a map hopeless, and leaves its cells as they are."""
     from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_what_looks_at_places_changes_verdicts_alone() -> None:
     assert "looked at the data" in maps[1].text
 
 
-def test_nothing_that_was_seen_chooses_a_setting() -> None:
+def test_settings_ignore_places() -> None:
     """Whatever is known about where points are, each purpose has the same best settings."""
     from dataclasses import replace
 
@@ -112,7 +112,7 @@ def test_nothing_that_was_seen_chooses_a_setting() -> None:
 
 
 @pytest.mark.slow
-def test_cells_and_protection_follow_from_the_error_that_is_of_use() -> None:
+def test_error_chooses_cells() -> None:
     """A finer map, or the middle of persons who have many days, if a small error is wanted; else no result."""
     frame = rows(4000, 2)
     data = gv.Locations(frame, person="user", area=AREA)
@@ -137,7 +137,7 @@ def test_cells_and_protection_follow_from_the_error_that_is_of_use() -> None:
         data.check(within=-1)
 
 
-def test_few_persons_are_no_crowd() -> None:
+def test_few_persons_no_crowd() -> None:
     """If much is hidden a map of four persons is hopeless, and something better is named if there is anything."""
     advice = gv.Locations(rows(4, 2), person="user", area=AREA).check(hide=5000)
     use = next(use for use in advice.uses if use.purpose.name == "map")
@@ -146,7 +146,7 @@ def test_few_persons_are_no_crowd() -> None:
     assert ("instead" in use.told(advice.instead_of(use))) == (advice.best is not None)
 
 
-def test_longer_hidden_distances_have_larger_errors() -> None:
+def test_errors_grow_with_distance() -> None:
     """Whatever the purpose, nothing gets better if more is hidden with the same settings."""
     for use in gv.Locations(rows(500, 2), person="user", area=AREA).check().uses:
         useful = [found.error for found in use.levels.values() if found.verdict != "hopeless"]
@@ -166,22 +166,22 @@ def test_the_code_runs() -> None:
     assert ran >= 2
 
 
-def test_the_card_names_every_purpose() -> None:
-    """As text and as HTML."""
+def test_card_names_purposes() -> None:
+    """The card names every purpose. As text and as HTML."""
     advice = gv.Locations(rows(200, 2), person="user", area=AREA).check()
     for use in advice.uses:
         assert use.purpose.wish in repr(advice)
         assert use.purpose.wish in advice._repr_html_()
 
 
-def test_metres_without_an_area_are_refused() -> None:
-    """Errors of crowds follow from the size of an area."""
+def test_metres_need_area() -> None:
+    """Metres without an area are refused. Errors of crowds follow from the size of an area."""
     with pytest.raises(gv.errors.InvalidParameter, match="area"):
         gv.Locations(np.zeros((5, 2))).check()
 
 
-def test_a_frame_and_its_file_get_the_same_advice(tmp_path: object) -> None:
-    """In memory and in a file."""
+def test_frame_matches_file(tmp_path: object) -> None:
+    """A frame and its file get the same advice. In memory and in a file."""
     from pathlib import Path
 
     frame = rows(50, 20)
@@ -191,7 +191,7 @@ def test_a_frame_and_its_file_get_the_same_advice(tmp_path: object) -> None:
     assert found[0] == found[1]
 
 
-def test_hopeless_is_what_the_documentation_says() -> None:
+def test_hopeless_as_documented() -> None:
     """A quarter of the radius; or 2 km and five times the error of a single point."""
     area = gv.local(lat=47.38, lon=8.54, radius=20_000)
     assert is_hopeless(5001, 5000, area)
@@ -201,15 +201,15 @@ def test_hopeless_is_what_the_documentation_says() -> None:
     assert not is_hopeless(3000, 800, area)
 
 
-def test_the_typical_person_holds_half_of_the_points() -> None:
+def test_typical_person() -> None:
     """Many persons with one point do not hide one with thousands."""
     sizes = np.array([*[1] * 1000, 5000])
     assert half_of_points(sizes) == 1000
     assert half_of_points(np.array([3, 3, 3])) in range(3)
 
 
-def test_trips_are_advised_on_flows() -> None:
-    """Rows with two places."""
+def test_flows_for_trips() -> None:
+    """Trips are advised on flows. Rows with two places."""
     ends = rows(2000, 1, seed=3)
     frame = rows(2000, 1).assign(end_lat=ends["lat"], end_lon=ends["lon"])
     frame = frame.rename(columns={"lat": "start_lat", "lon": "start_lon"}).drop(columns="time")
@@ -219,7 +219,7 @@ def test_trips_are_advised_on_flows() -> None:
     assert release.total == pytest.approx(2000)
 
 
-def test_geometry_in_metres_is_advised_on() -> None:
+def test_projected_geometry() -> None:
     """A projected system needs no area."""
     rng = np.random.default_rng(1)
     points = geopandas.GeoSeries.from_xy(*rng.normal([[2_680_000], [1_250_000]], 3000, (2, 50)), crs=2056)

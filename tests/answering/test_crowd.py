@@ -76,7 +76,7 @@ UNITS: dict[str, tuple[dict[str, Any], list[int]]] = {
 
 @pytest.mark.parametrize("cap", [None, 1.5, 3.0, 100.0])
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_unit_moves_a_map_by_no_more_than_its_noise_allows(unit: str, cap: float | None) -> None:
+def test_units_move_maps_boundedly(unit: str, cap: float | None) -> None:
     """All points of one unit at the steepest place move the map by its constant, and not by more."""
     asked, moved = UNITS[unit]
     x = steepest(12)
@@ -88,7 +88,7 @@ def test_a_unit_moves_a_map_by_no_more_than_its_noise_allows(unit: str, cap: flo
     assert (0.99 if heavy else 0.0) < found < 1.001
 
 
-def test_thinned_points_move_nothing_and_the_rest_weigh_more() -> None:
+def test_thinning_keeps_persons_weight() -> None:
     """After thinning, the points that remain share the weight of their person."""
     x, persons = steepest(6), np.array([0, 0, 0, 0, 1, 1])
     times = np.array([0, 10, 20, 7200, 0, 4000.0])
@@ -100,7 +100,7 @@ def test_thinned_points_move_nothing_and_the_rest_weigh_more() -> None:
     assert 0.99 < moved_by(heat(x, **how), heat(after, **how), LENGTH) < 1.001
 
 
-def test_filtered_and_dropped_rows_do_not_weigh() -> None:
+def test_dropped_rows_weigh_nothing() -> None:
     """The weight of a person is spread over the rows that remain after `where` and outside the area."""
     bay = gv.local(lat=37.77, lon=-122.42, radius=10_000)
     frame = pd.DataFrame({"user": ["a"] * 6 + ["b"] * 2, "kind": [1, 1, 2, 2, 1, 1, 1, 2]})
@@ -114,7 +114,7 @@ def test_filtered_and_dropped_rows_do_not_weigh() -> None:
     assert release.value.sum() == pytest.approx(2, abs=1e-3)
 
 
-def test_trips_with_the_same_label_belong_to_their_persons() -> None:
+def test_trip_labels_per_person() -> None:
     """Trips are numbered from one for each person: the last point of a trip is never another person's."""
     persons = np.repeat(np.arange(5), 2)
     trips = np.tile([1, 1], 5)
@@ -131,8 +131,11 @@ def test_trips_with_the_same_label_belong_to_their_persons() -> None:
     assert moved_by(before, moved, LENGTH) < 1.001
 
 
-def test_a_stretch_that_holds_only_the_ends_of_trips_moves_them_no_more_than_noise_allows() -> None:
-    """Trips that begin on different days and end on the same one are one unit of that day."""
+def test_stretches_with_trip_ends() -> None:
+    """A stretch that holds only the ends of trips moves them no more than noise allows.
+
+    Trips that begin on different days and end on the same one are one unit of that day.
+    """
     trips = np.repeat(np.arange(5), 2)
     x = np.tile([0.0, 500.0], (10, 1))
     times = 1.7e9 + np.column_stack([np.arange(5) * 3 * DAY, np.full(5, 20 * DAY)]).ravel()
@@ -146,8 +149,11 @@ def test_a_stretch_that_holds_only_the_ends_of_trips_moves_them_no_more_than_noi
         assert 0.69 < moved_by(before, moved, LENGTH) < 0.72
 
 
-def test_the_ends_of_a_pair_in_a_row_have_times_of_their_own() -> None:
-    """The same for tables whose rows have an origin and a destination with a time each."""
+def test_trip_ends_have_times() -> None:
+    """The ends of a pair in a row have times of their own.
+
+    The same for tables whose rows have an origin and a destination with a time each.
+    """
     frame = pd.DataFrame(
         {
             "pickup_latitude": 37.77,
@@ -164,8 +170,8 @@ def test_the_ends_of_a_pair_in_a_row_have_times_of_their_own() -> None:
     assert release.total == pytest.approx(1)
 
 
-def test_sizes_of_trips_are_those_of_every_stretch() -> None:
-    """Compare with all stretches of whole times."""
+def test_trip_stretch_sizes() -> None:
+    """Sizes of trips are those of every stretch. Compare with all stretches of whole times."""
     rng = np.random.default_rng(3)
     for _ in range(100):
         n, length = int(rng.integers(1, 9)), int(rng.integers(1, 8))
@@ -195,7 +201,7 @@ BAY = gv.local(lat=37.77, lon=-122.42, radius=20_000)
 
 
 @pytest.mark.parametrize("every", ["hour of day", "day of week", "12 hours"])
-def test_missing_times_are_refused_before_the_charge(every: Any) -> None:
+def test_missing_times_are_refused(every: Any) -> None:
     """Slices need a time in each row, and a session says so before it charges."""
     frame = diary()
     frame.loc[3, "time"] = pd.NaT
@@ -208,7 +214,7 @@ def test_missing_times_are_refused_before_the_charge(every: Any) -> None:
     assert release.removed.untimed == 1
 
 
-def test_a_table_without_times_has_no_slices() -> None:
+def test_slices_need_times() -> None:
     """A question about slices is refused by name if there are no times, and nothing is charged."""
     frame = diary().drop(columns="time")
     with pytest.raises(InvalidInput, match="times"):
@@ -219,7 +225,7 @@ def test_a_table_without_times_has_no_slices() -> None:
     assert session.spent == 0
 
 
-def test_times_that_nothing_needs_may_be_missing() -> None:
+def test_unneeded_times_may_miss() -> None:
     """A map of all times takes rows without a time."""
     frame = diary()
     frame.loc[3, "time"] = pd.NaT
@@ -233,7 +239,7 @@ def ledger_of(folder: Path, **how: Any) -> gv.Ledger:
     return ledger
 
 
-def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(tmp_path: Path) -> None:
+def test_stored_answers_by_key(tmp_path: Path) -> None:
     """Whatever changes the numbers is part of the key: cells, caps, bandwidths, methods, slices and trips."""
     frame = diary()
     frame = frame[frame.time < "2026-01-02"]
@@ -267,7 +273,7 @@ def test_a_question_asked_again_gets_the_stored_answer_and_another_one_does_not(
 
 
 @pytest.mark.parametrize("protect", [None, "1 day"])
-def test_a_session_limited_by_accounts_protects_persons(tmp_path: Path, protect: str | None) -> None:
+def test_account_limits_protect_persons(tmp_path: Path, protect: str | None) -> None:
     """An account is about one person: what a crowd's answer hides together never spans several."""
     ledger = ledger_of(tmp_path, protect=protect)
     data = gv.Locations(diary(), person="user", protect=protect, area=BAY)
@@ -278,7 +284,7 @@ def test_a_session_limited_by_accounts_protects_persons(tmp_path: Path, protect:
 
 
 @pytest.mark.parametrize("metric", ["1 day", "2"])
-def test_accounts_that_protect_less_pay_the_budget(tmp_path: Path, metric: str) -> None:
+def test_weaker_accounts_pay(tmp_path: Path, metric: str) -> None:
     """An answer that hides all points of a person hides a day or a point too."""
     ledger = ledger_of(tmp_path, rho=gv.CGP(rho=1e-3, metric=metric))
     release = gv.Locations(diary(), person="user", area=BAY).session(ledger=ledger).heatmap(5000, rho=1e-5)
@@ -286,7 +292,7 @@ def test_accounts_that_protect_less_pay_the_budget(tmp_path: Path, metric: str) 
     assert ledger.account("u7").remaining == Decimal("0.00099")
 
 
-def test_accounts_that_protect_more_are_refused(tmp_path: Path) -> None:
+def test_stronger_accounts_are_refused(tmp_path: Path) -> None:
     """An answer that hides an hour has no known price for accounts of all points of a person; nothing is charged."""
     ledger = ledger_of(tmp_path)
     session = gv.Locations(diary(), person="user", protect="1 hour", area=BAY).session(ledger=ledger)
@@ -296,7 +302,7 @@ def test_accounts_that_protect_more_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_skipped_persons_are_left_out_in_memory_and_in_files(tmp_path: Path) -> None:
+def test_skipped_persons_are_absent(tmp_path: Path) -> None:
     """Persons without enough budget are not charged, and the numbers are those of data without them."""
     frame = diary()
     frame["trip"] = frame.index % 10 // 5

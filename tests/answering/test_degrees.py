@@ -97,8 +97,11 @@ DEGREES = families(projected, all_different)
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEGREES)
-def test_releases_of_degrees_are_those_of_real_arithmetic(name: str) -> None:
-    """With 60 digits of mpmath from geocentric vectors, with bounds as they are and wide ones: a third is refined."""
+def test_degrees_as_real_arithmetic(name: str) -> None:
+    """Releases of degrees are those of real arithmetic.
+
+    With 60 digits of mpmath from geocentric vectors, with bounds as they are and wide ones: a third is refined.
+    """
     family, digits = DEGREES[name], Mpmath(tail_of(21))
     found, read = released(family, 21)
     assert refined(family, read) < (0.05 if "fine" in name else 0.02)
@@ -110,7 +113,7 @@ def test_releases_of_degrees_are_those_of_real_arithmetic(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_comparisons_of_degrees_are_many() -> None:
+def test_degree_comparisons_are_many() -> None:
     """The families above make more than 20 000 draws."""
     assert sum(family.draws(released(family, 21)[1].log) for family in DEGREES.values()) > 20_000
 
@@ -122,8 +125,11 @@ OFF = families(shifted(2e-3), shifted(2e-3))
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in OFF if "fine" not in name])
-def test_releases_of_points_that_are_far_off_are_those_of_real_arithmetic(name: str) -> None:
-    """Doubles may be off by a share of the grid: what is released is that of the points themselves."""
+def test_far_points_release_alike(name: str) -> None:
+    """Releases of points that are far off are those of real arithmetic.
+
+    Doubles may be off by a share of the grid: what is released is that of the points themselves.
+    """
     family = OFF[name]
     found, read = released(family, 22)
     assert differences(found, expected(family, 22, Mpmath(tail_of(22)), read)) == []
@@ -143,7 +149,7 @@ NUMBERS = [name for name, family in OFF.items() if isinstance(family, Noise | Su
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", NUMBERS)
-def test_an_error_that_is_left_out_is_noticed(name: str) -> None:
+def test_forgotten_errors_are_noticed(name: str) -> None:
     """Points whose doubles are said to be exact, or whose balls are those of the doubles, give other releases."""
     family = OFF[name]
     right, _ = released(family, 22)
@@ -154,7 +160,7 @@ def test_an_error_that_is_left_out_is_noticed(name: str) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", [name for name in NUMBERS if isinstance(OFF[name], Summaries)])
-def test_a_bound_without_the_error_of_points_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_point_errors_are_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each evaluation adds the error of points to its own; one that does not gives other releases."""
     family = OFF[name]
     right, _ = released(family, 22)
@@ -169,7 +175,7 @@ def test_a_bound_without_the_error_of_points_is_noticed(name: str, monkeypatch: 
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gumbel", "flips", "walks", "cyclic walks", "neighbours"])
-def test_choices_by_balls_of_doubles_are_noticed(name: str) -> None:
+def test_double_balls_are_noticed(name: str) -> None:
     """Where points are off by metres and all is refined, balls of doubles choose other points."""
     family: Any = replace(OFF[name], locate=shifted(30.0))  # type: ignore[type-var]
     inputs = family.inputs(23)
@@ -182,8 +188,11 @@ def test_choices_by_balls_of_doubles_are_noticed(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("locate", [projected, shifted(2e-3)], ids=["degrees", "off"])
 @pytest.mark.parametrize("name", TRUTHS)
-def test_values_of_real_points_are_as_near_to_the_truth_as_they_say(name: str, locate: Locate) -> None:
-    """Doubles are within their bound of the truth, balls contain it, and shrink as bits are added."""
+def test_values_keep_their_bounds(name: str, locate: Locate) -> None:
+    """Values of real points are as near to the truth as they say.
+
+    Doubles are within their bound of the truth, balls contain it, and shrink as bits are added.
+    """
     digits: Digits = Mpmath(tail_of(24), 400)
     for together in (True, False):
         family = summary(name, locate, together=together, persons=40)
@@ -201,7 +210,7 @@ def test_values_of_real_points_are_as_near_to_the_truth_as_they_say(name: str, l
                 assert abs(ball - arb(mpmath.nstr(truth, 90))) < 1e-40
 
 
-def test_bounds_on_values_are_public() -> None:
+def test_value_bounds_are_public() -> None:
     """Bounds on values follow from the area and the dimension, whatever the points are."""
     rng = np.random.default_rng(25)
     for name in TRUTHS:
@@ -215,7 +224,7 @@ def test_bounds_on_values_are_public() -> None:
 
 @pytest.mark.parametrize("guarantee", [CGP(rho=1e-3), GP(epsilon=0.05)], ids=["CGP", "GP"])
 @pytest.mark.parametrize("distinct", [False, True])
-def test_the_papers_hull_of_real_points_does_not_depend_on_bounds(guarantee: CGP | GP, distinct: bool) -> None:
+def test_papers_hull_ignores_bounds(guarantee: CGP | GP, distinct: bool) -> None:
     """Center, radius, searches and vertices come out the same whatever is refined."""
     x = shifted(1e-4)(np.random.default_rng(26).normal(scale=500, size=(40, 2)), np.random.default_rng(27))
     query = Hull(40, 2, guarantee, k=12, distinct=distinct)
@@ -251,8 +260,11 @@ def neighbours(count: int) -> tuple[Any, Any]:
 
 @pytest.mark.deep
 @pytest.mark.slow
-def test_places_nanometres_apart_lose_in_proportion_to_their_distance() -> None:
-    """On the grid, from the points' balls: never more than α·ρ·dist²; from their doubles, often far more."""
+def test_nanometre_losses_are_bounded() -> None:
+    """Places nanometres apart lose in proportion to their distance.
+
+    On the grid, from the points' balls: never more than α·ρ·dist²; from their doubles, often far more.
+    """
     mechanism = Gaussian(CGP(rho=0.5), 1)
     unit, reach = 64 * mechanism.grid, 500
     from_balls: list[float] = []
@@ -275,7 +287,7 @@ def test_places_nanometres_apart_lose_in_proportion_to_their_distance() -> None:
 
 
 @pytest.mark.statistical
-def test_places_nanometres_apart_are_nearly_always_released_alike() -> None:
+def test_nanometre_pairs_release_alike() -> None:
     """With the same bits, two releases of places 10^-9 m apart on two sides of a cell's edge hardly ever differ."""
     degrees, moved = neighbours(30_000)
     mechanism = Gaussian(CGP(rho=2e-4), degrees.size)
@@ -288,7 +300,7 @@ def test_places_nanometres_apart_are_nearly_always_released_alike() -> None:
     assert (next(rounded) != next(rounded)).sum() > 1_000
 
 
-def test_the_projections_bound_is_that_of_the_area() -> None:
+def test_projection_bound_is_public() -> None:
     """The bound depends on the stated radius, not on where points are."""
     near, far = (BAY.forward(BAY.inverse(np.array([[at, 0.0]])), RADIUS) for at in (1.0, 40_000.0))
     assert near.error == far.error == tangent.rounding(RADIUS)
@@ -297,7 +309,7 @@ def test_the_projections_bound_is_that_of_the_area() -> None:
 # -------------------------------------------------------------------------------------------------- on the way in
 
 
-def test_numbers_that_are_no_doubles_are_taken_exactly() -> None:
+def test_other_numbers_are_exact() -> None:
     """Decimals, fractions and long doubles come in as they are; what is no number is refused."""
     third, tenth = Fraction(1, 3), Decimal("0.1")
     fine = np.longdouble(1) + np.finfo(np.longdouble).eps
@@ -318,7 +330,7 @@ def test_numbers_that_are_no_doubles_are_taken_exactly() -> None:
     assert gv.Locations([[tenth, third]]).points(rho=1e-4).exact
 
 
-def test_what_becomes_of_an_array_later_is_not_asked_about() -> None:
+def test_later_changes_are_ignored() -> None:
     """Neither the doubles nor the balls of a question change when its array changes later."""
     x = np.array([[1.5, 2.5], [3.5, 4.5]])
     coords = enter(x, crs="metres").coords
@@ -396,9 +408,7 @@ def released_numbers(name: str, release: gv.Release) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [{"rho": 2e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("name", ASKED)
-def test_questions_about_degrees_are_answered_as_in_real_arithmetic(
-    name: str, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_degree_questions_are_exact(name: str, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """From a frame in degrees to the release: the same bits give what geocentric vectors in 60 digits give."""
     digits = Mpmath(tail_of(31))
     place = of_degrees(shapely.get_coordinates(PUBLIC)).values[0].tolist()
@@ -423,9 +433,7 @@ def test_questions_about_degrees_are_answered_as_in_real_arithmetic(
 
 @pytest.mark.parametrize("name", ["points", "mean", "median", "bounds", "radius", "diameter", "nearest", "hull"])
 @pytest.mark.parametrize("budget", [{"rho": 2e-3}, {"epsilon": 0.05}], ids=["CGP", "GP"])
-def test_persons_whose_degrees_are_mixed_have_their_own_balls(
-    name: str, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_persons_have_own_balls(name: str, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is refined, the same bits give the same release: each ball is that of the person's own point."""
     degrees = BAY.inverse(np.random.default_rng(41).uniform(-1500, 1500, (60, 2)))
     frame = geopandas.GeoSeries(shapely.points(degrees), crs=4326)
@@ -442,7 +450,7 @@ def test_persons_whose_degrees_are_mixed_have_their_own_balls(
 
 
 @pytest.mark.filterwarnings("ignore:.*points belong to one person", "ignore:Nearly everything would be lost")
-def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_degrees_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file's points get the noise of the bits read, point by point or all of a person's at once."""
     digits = Mpmath(tail_of(32))
     degrees = BAY.inverse(np.random.default_rng(32).uniform(-1500, 1500, (400, 2)))
@@ -463,7 +471,7 @@ def test_files_of_degrees_are_released_as_in_real_arithmetic(tmp_path: Path, mon
         assert (written[:, :2] == release.plane.out(wanted)).all()
 
 
-def test_functions_get_doubles_and_the_release_says_how_far_they_are_off() -> None:
+def test_functions_state_degree_error() -> None:
     """Of degrees, not of metres; a place's distance is refined and needs no such figure."""
     degrees = geopandas.GeoSeries.from_xy([-122.42, -122.4], [37.77, 37.75], crs=4326)
     how: dict[str, Any] = {"rho": 1e-4, "area": AREA}
@@ -484,8 +492,8 @@ def test_functions_get_doubles_and_the_release_says_how_far_they_are_off() -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
-def test_rounded_points_widen_error_bounds(metric: str) -> None:
-    """By what moving all points by so much moves the value."""
+def test_rounded_points_widen_errors(metric: str) -> None:
+    """Rounded points widen error bounds. By what moving all points by so much moves the value."""
     x = np.random.default_rng(33).normal(scale=100.0, size=(9, 2))
     rounding = 0.5
     rng = np.random.default_rng(34)
@@ -499,8 +507,11 @@ def test_rounded_points_widen_error_bounds(metric: str) -> None:
         assert 0.05 * query.rounding_error < moved <= query.rounding_error * (1 + 1e-9), name
 
 
-def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
-    """In the text, the certificate and the error bound, of frames and files, and it is there after loading."""
+def test_proj_rounding_is_stated(tmp_path: Path) -> None:
+    """What PROJ rounds is stated.
+
+    In the text, the certificate and the error bound, of frames and files, and it is there after loading.
+    """
     frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([550_000.0], [4_180_000.0]), crs=32610)
     release = gv.Locations(frame, area=AREA).points(rho=1e-4)
     assert 0 < release.rounding < 1e-4
@@ -518,7 +529,7 @@ def test_what_proj_rounds_is_stated(tmp_path: Path) -> None:
     assert gv.Locations(frame).points(rho=1e-4).rounding == 0
 
 
-def test_frames_that_were_projected_by_read_say_so(tmp_path: Path) -> None:
+def test_read_frames_state_rounding(tmp_path: Path) -> None:
     """A release of a frame that was projected from degrees says by how much its doubles were rounded."""
     source = tmp_path / "trips.csv"
     source.write_text("lon,lat\n-122.42,37.77\n-122.41,37.76\n")
@@ -529,8 +540,11 @@ def test_frames_that_were_projected_by_read_say_so(tmp_path: Path) -> None:
     assert gv.Locations(source, area=AREA).points(to=tmp_path / "released.csv", rho=1e-4).rounding == 0
 
 
-def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Far from the area, beyond its edge and within nanometres of it, as real numbers."""
+def test_edge_moves_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points that are moved to the edge are moved exactly.
+
+    Far from the area, beyond its edge and within nanometres of it, as real numbers.
+    """
     small, digits = 1000.0, Mpmath(tail_of(51))
     area = gv.local(lat=BAY.lat, lon=BAY.lon, radius=small)
     rng = np.random.default_rng(51)
@@ -555,7 +569,7 @@ def test_points_that_are_moved_to_the_edge_are_moved_exactly(monkeypatch: pytest
         assert release.coords.ravel().tolist() == wanted
 
 
-def test_feet_are_turned_into_metres_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feet_convert_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product with the unit has more digits than a double: whatever is refined, the same bits give the same."""
     feet = np.random.default_rng(53).uniform(0, 1000, (300, 2)) + np.array([6e6, 2.1e6])
     frame = geopandas.GeoSeries(shapely.points(feet), crs=2227)
@@ -575,8 +589,11 @@ def test_feet_are_turned_into_metres_exactly(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.long
 @pytest.mark.parametrize("chunk", range(10))
 @pytest.mark.parametrize("name", ["gaussian", "laplace"])
-def test_many_releases_of_degrees_are_those_of_real_arithmetic(name: str, chunk: int) -> None:
-    """With 200 bits of Arb, on 10^6 draws in all, with bounds as they are and 1000 times as wide."""
+def test_many_degree_releases_exact(name: str, chunk: int) -> None:
+    """Many releases of degrees are those of real arithmetic.
+
+    With 200 bits of Arb, on 10^6 draws in all, with bounds as they are and 1000 times as wide.
+    """
     mechanism = Gaussian(RHO, 50_000, 50.0) if name == "gaussian" else Copies(Laplace(EPSILON, 2, 50.0), 25_000)
     family, seed = Noise([mechanism], [25_000], 2, 30_000.0, locate=projected), 200 + chunk
     found, read = released(family, seed)
@@ -588,7 +605,7 @@ def test_many_releases_of_degrees_are_those_of_real_arithmetic(name: str, chunk:
     assert differences(again, wanted) == []
 
 
-def test_a_diameter_of_points_within_the_error_compares_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diameter_compares_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The balls tell which points can be the ends; the doubles tell nothing, and all pairs would be too many."""
     rng = np.random.default_rng(8)
     degrees = np.array([-122.42, 37.77]) + rng.integers(-400, 400, (300, 2)) * np.array([1.5e-14, 7.2e-15])

@@ -306,7 +306,7 @@ def calm() -> Iterator[None]:
 @pytest.mark.slow
 @EVERY_SETTING
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
-def test_settings_change_nothing_on_longer_paths(
+def test_longer_paths_keep_settings(
     setting: Callable[[], AbstractContextManager[None]],
     path: Callable[[Path], list[Any]],
     tmp_path: Path,
@@ -353,7 +353,7 @@ def test_settings_change_no_budget(setting: Callable[[], AbstractContextManager[
     assert before[:3] == ["0.1", "0.12345678901234566", "0.1"]
 
 
-def test_threads_have_settings_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_have_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread in which numpy raises gets an answer like any other."""
     x = TUPLES["next to nothing"]
     expected = asked("first_within", x, monkeypatch)
@@ -366,7 +366,7 @@ def test_threads_have_settings_of_their_own(monkeypatch: pytest.MonkeyPatch) -> 
         assert pool.submit(work).result() == expected
 
 
-def test_settings_are_left_as_they_were() -> None:
+def test_settings_are_left_alone() -> None:
     """What the host program has set still holds afterwards, also after an error."""
     with numpy_errors(all="raise"), strict_decimals():
         before = np.geterr(), decimal.getcontext().prec
@@ -376,7 +376,7 @@ def test_settings_are_left_as_they_were() -> None:
         assert (np.geterr(), decimal.getcontext().prec) == before
 
 
-def test_a_stack_without_room_is_refused_before_anything_is_charged() -> None:
+def test_small_stacks_are_refused() -> None:
     """Too little room for recursion is refused at once, as it would else fail for some values only."""
     session = gv.Locations(X).session(rho="1e-3")
     limit, used = sys.getrecursionlimit(), 0
@@ -421,7 +421,7 @@ def vector_unit(bits: int) -> Iterator[None]:
     [_FLUSH, _DENORMALS_ARE_ZERO, _FLUSH | _DENORMALS_ARE_ZERO, 0x2000, 0x4000, 0x6000],
     ids=["flush", "denormals are zero", "both", "round down", "round up", "round towards zero"],
 )
-def test_a_processor_that_rounds_otherwise_is_refused(bits: int) -> None:
+def test_other_roundings_are_refused(bits: int) -> None:
     """Nothing is charged or drawn under a rounding that no bound on errors is for."""
     session = gv.Locations(X).session(rho="1e-3")
     with vector_unit(bits):
@@ -469,7 +469,7 @@ print("done")
 
 
 @pytest.mark.slow
-def test_python_without_asserts_and_docstrings_refuses_as_much() -> None:
+def test_optimised_python_still_refuses() -> None:
     """No assert stands between data and an answer that should not be given."""
     told = subprocess.run([sys.executable, "-OO", "-c", OPTIMIZED], capture_output=True, text=True, timeout=120)
     assert told.stdout == "done\n", told.stderr

@@ -105,33 +105,33 @@ def refused(kind: type[GeoveilError], argument: str, shown: str, name: str, x: A
         "dates",
     ],
 )
-def test_locations_that_cannot_be_used_are_refused(x: Any, shown: str) -> None:
+def test_unusable_locations_are_refused(x: Any, shown: str) -> None:
     """Locations must be finite numbers of shape (n, d), at least one; every question says what is wrong with them."""
     for name in QUESTIONS:
         refused(InvalidData, "x", shown, name, x)
 
 
-def test_a_text_is_a_path() -> None:
+def test_text_is_a_path() -> None:
     """A text that names no file is refused as a file, not read as coordinates."""
     with pytest.raises(FileUnavailable, match=r"^0 0: file not found"):
         gv.Locations("0 0")
 
 
-def test_coordinates_that_overflow_are_refused() -> None:
+def test_overflowing_coordinates_are_refused() -> None:
     """Coordinates whose squares no double can hold are no places."""
     for name in QUESTIONS:
         refused(InvalidData, "x", "e+20", name, X * 1e200)
 
 
 @pytest.mark.parametrize("crs", [None, "EPSG:4326", "EPSG:3857"])
-def test_coordinates_that_are_not_metres_are_refused(crs: str | None) -> None:
+def test_non_metres_are_refused(crs: str | None) -> None:
     """Frames without a system in metres are refused by every question, with the remedy."""
     frame = geopandas.GeoSeries(shapely.points(X / 100), crs=crs)
     for name in QUESTIONS:
         refused(InvalidCoordinateSystem, "x.crs", "crs", name, frame)
 
 
-def test_a_hull_on_a_line_is_refused() -> None:
+def test_flat_hulls_are_refused() -> None:
     """A hull takes two dimensions or more, and the message names the question to ask instead."""
     refused(InvalidParameter, "x", "Use bounds(x)", "hull", X[:, :1])
 
@@ -141,14 +141,14 @@ def test_a_hull_on_a_line_is_refused() -> None:
 
 @pytest.mark.parametrize("argument", ["rho", "epsilon"])
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "little", True, 1e-200, 1e200, [1e-4]], ids=repr)
-def test_budgets_that_are_none_are_refused(argument: str, value: Any) -> None:
+def test_bad_budgets_are_refused(argument: str, value: Any) -> None:
     """A budget is a positive, finite number."""
     for name in QUESTIONS:
         refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
 
 
 @EVERY_QUESTION
-def test_exactly_one_budget_is_given(name: str) -> None:
+def test_one_budget_is_given(name: str) -> None:
     """None, two or all of hide, rho and epsilon are refused."""
     every = "hide, rho, epsilon"
     refused(InvalidParameter, every, "(None, None, None)", name, X, rho=None)
@@ -167,7 +167,7 @@ def test_exactly_one_budget_is_given(name: str) -> None:
     ],
     ids=repr,
 )
-def test_guarantees_of_the_wrong_kind_are_refused(argument: str, value: Any) -> None:
+def test_wrong_guarantees_are_refused(argument: str, value: Any) -> None:
     """CGP is given as rho and pure GP as epsilon, nothing else."""
     for name in QUESTIONS:
         refused(IncompatibleGuarantees, f"{argument}=", repr(value), name, X, **{argument: value})
@@ -181,7 +181,7 @@ def test_unknown_metrics_are_refused(metric: Any) -> None:
 
 
 @EVERY_QUESTION
-def test_a_metric_that_contradicts_the_data_is_refused(name: str) -> None:
+def test_contradicting_metrics_are_refused(name: str) -> None:
     """A guarantee that brings its metric with it must be under that of what the data protects."""
     guarantee = gv.CGP(rho=1e-4, metric="2")
     times = pd.date_range("2026-05-01", periods=4)
@@ -197,7 +197,7 @@ def test_unknown_methods_are_refused(method: Any) -> None:
 
 
 @pytest.mark.parametrize("rng", [42, "seed", np.random.RandomState(1)], ids=["number", "text", "RandomState"])
-def test_randomness_that_is_no_generator_is_refused(rng: Any) -> None:
+def test_bad_generators_are_refused(rng: Any) -> None:
     """A seed is not a generator; the message says which one to make."""
     for name in QUESTIONS:
         with pytest.raises(InvalidParameter, match=r"^rng = .*default_rng\(seed\)"):
@@ -229,14 +229,14 @@ def test_misspelt_arguments_are_refused(name: str) -> None:
     ],
     ids=["3-D", "1-D", "number", "nan", "inf", "none", "nested", "empty"],
 )
-def test_places_of_the_wrong_kind_are_refused(name: str, p: Any, shown: str) -> None:
+def test_wrong_places_are_refused(name: str, p: Any, shown: str) -> None:
     """A place has as many finite coordinates as the points."""
     refused(InvalidParameter, "p", shown, name, X, p=p)
 
 
 @pytest.mark.parametrize("name", PLACED)
 @pytest.mark.parametrize("p", ["here", {"x": 1}, [[1.0, 2.0], [3.0]]], ids=repr)
-def test_places_that_are_no_coordinates_are_refused(name: str, p: Any) -> None:
+def test_place_types_are_refused(name: str, p: Any) -> None:
     """A place is a Point or coordinates."""
     refused(InvalidData, "p", repr(p), name, X, p=p)
 
@@ -255,13 +255,13 @@ def _unclosed(x: float) -> shapely.Polygon:
 @pytest.mark.parametrize(
     "p", [shapely.Polygon(), _unclosed(math.nan), _unclosed(math.inf)], ids=["empty", "nan", "inf"]
 )
-def test_areas_without_a_distance_are_refused(p: Any) -> None:
+def test_bad_areas_are_refused(p: Any) -> None:
     """An area is not empty and has finite coordinates."""
     with np.errstate(invalid="ignore"):  # shapely warns of NaN when it reads the pickled area
         refused(InvalidParameter, "p", "POLYGON", "distance", X, p=p)
 
 
-def test_areas_are_for_the_plane() -> None:
+def test_areas_need_the_plane() -> None:
     """The distance to a shapely geometry is asked of points in the plane only."""
     refused(InvalidParameter, "p", "POLYGON", "distance", np.zeros((4, 3)), p=shapely.box(0, 0, 1, 1))
 
@@ -284,7 +284,7 @@ NOT_FINITE: list[Any] = [math.nan, math.inf, "much", None]
     ],
     ids=str,
 )
-def test_arguments_outside_their_range_are_refused(name: str, argument: str, value: Any) -> None:
+def test_argument_ranges_are_checked(name: str, argument: str, value: Any) -> None:
     """Counts are whole and in range, shares and probabilities between 0 and 1, lengths positive and finite."""
     refused(InvalidParameter, argument, repr(value), name, X, **{argument: value})
 
@@ -299,7 +299,7 @@ def test_arguments_outside_their_range_are_refused(name: str, argument: str, val
     ],
     ids=str,
 )
-def test_arguments_of_the_papers_queries_are_checked(query: Any, argument: str, value: Any) -> None:
+def test_papers_arguments_are_checked(query: Any, argument: str, value: Any) -> None:
     """Those of the paper's algorithms, which no question has, are refused when the query is made."""
     place: dict[str, Any] = {"p": np.zeros(2), "k": 1} if query is Nearest else {}
     with pytest.raises(InvalidParameter) as caught:
@@ -308,7 +308,7 @@ def test_arguments_of_the_papers_queries_are_checked(query: Any, argument: str, 
     assert repr(value) in str(caught.value)
 
 
-def test_the_authors_probes_are_for_the_plane() -> None:
+def test_probes_need_the_plane() -> None:
     """The authors' number of probes exists in two dimensions of the paper's hull only."""
     with pytest.raises(InvalidParameter, match=r"^k = 'authors'"):
         Hull(4, 3, gv.CGP(rho=1e-4), "paper", k="authors")
@@ -327,17 +327,17 @@ def test_the_authors_probes_are_for_the_plane() -> None:
     ],
     ids=["too many", "too few", "nan", "inf", "text", "none"],
 )
-def test_functions_that_give_no_answer_are_refused(fn: Any, more: dict[str, Any]) -> None:
+def test_bad_functions_are_refused(fn: Any, more: dict[str, Any]) -> None:
     """A user's function returns as many finite numbers as its size says."""
     refused(InvalidData, "fn", "", "answer", X, fn=fn, **more)
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_non_functions_are_refused() -> None:
     """It is a wrong parameter, whatever the data is."""
     refused(InvalidParameter, "fn", "'north'", "answer", X, fn="north")
 
 
-def test_a_lipschitz_function_is_not_contradicted() -> None:
+def test_lipschitz_functions_set_constants() -> None:
     """A constant, metric or guarantee other than the function's own is refused."""
     fn = gv.Lipschitz(_first, 2, "1")
     refused(InvalidParameter, "lipschitz", "3", "answer", X, fn=fn, lipschitz=3)
@@ -350,7 +350,7 @@ def test_a_lipschitz_function_is_not_contradicted() -> None:
 
 @pytest.mark.parametrize("beta", [0, 1, -0.1, 1.5, math.nan, "rarely", None], ids=repr)
 @pytest.mark.parametrize("by", [None, [1, 1, 2, 2]], ids=["one tuple", "by person"])
-def test_errors_are_asked_for_with_a_probability(by: Any, beta: Any) -> None:
+def test_error_takes_a_probability(by: Any, beta: Any) -> None:
     """error(beta) takes a probability strictly between 0 and 1, whatever was asked."""
     for name in QUESTIONS:
         release = ask(name, X, person=by, rng=np.random.default_rng(0))
@@ -390,7 +390,7 @@ def test_errors_are_asked_for_with_a_probability(by: Any, beta: Any) -> None:
         "geometries",
     ],
 )
-def test_labels_that_do_not_name_persons_are_refused(by: Any, shown: str) -> None:
+def test_bad_labels_are_refused(by: Any, shown: str) -> None:
     """There is one label for each point, none is missing, and none gives a place away."""
     for name in QUESTIONS:
         kind = InvalidParameter if isinstance(by, str) else InvalidData
@@ -400,7 +400,7 @@ def test_labels_that_do_not_name_persons_are_refused(by: Any, shown: str) -> Non
 @pytest.mark.parametrize(
     "by", ["whom", "geometry", ["a", "b"], "gap"], ids=["unknown", "geometry", "too few", "missing labels"]
 )
-def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
+def test_bad_person_columns_are_refused(by: Any) -> None:
     """A column of persons exists, is complete, and is not the geometry itself."""
     frame = geopandas.GeoDataFrame(
         {"who": list("aabb"), "gap": ["a", None, "b", "b"]}, geometry=shapely.points(X), crs=27700
@@ -410,18 +410,18 @@ def test_columns_that_do_not_name_persons_are_refused(by: Any) -> None:
         refused(kind, "person", "person", name, frame, person=by)
 
 
-def test_a_series_has_no_columns_to_name() -> None:
+def test_series_have_no_columns() -> None:
     """A GeoSeries takes labels, not the name of a column."""
     series = geopandas.GeoSeries(shapely.points(X), crs=27700)
     refused(InvalidParameter, "person", "'who'", "mean", series, person="who")
 
 
-def test_a_person_with_too_few_points_is_noticed_before_anyone_is_answered() -> None:
+def test_sparse_persons_stop_answers() -> None:
     """If one person has fewer points than neighbours asked for, nobody's answer is drawn."""
     refused(InvalidParameter, "k", "2", "nearest", X, k=2, person=["a", "a", "a", "b"])
 
 
-def test_a_function_that_fails_one_person_fails_before_anyone_is_answered() -> None:
+def test_failing_functions_stop_answers() -> None:
     """If a function gives no number for one person, nobody's answer is drawn."""
     refused(InvalidData, "fn", "", "answer", X, fn=lambda x: 1 / x[0, 0] if x[0, 0] else math.nan, person=list("bbaa"))
     refused(
@@ -433,7 +433,7 @@ def test_a_function_that_fails_one_person_fails_before_anyone_is_answered() -> N
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32, object])
-def test_every_number_type_is_computed_in_double_precision(dtype: Any) -> None:
+def test_number_types_are_doubles(dtype: Any) -> None:
     """Whole numbers, short floats and objects give the release of the same numbers as doubles."""
     for name in QUESTIONS:
         first, second = (ask(name, x, rng=np.random.default_rng(1)) for x in (X, X.astype(dtype)))
@@ -443,7 +443,7 @@ def test_every_number_type_is_computed_in_double_precision(dtype: Any) -> None:
             np.testing.assert_array_equal(first.value, second.value)
 
 
-def test_small_whole_numbers_do_not_wrap_around() -> None:
+def test_small_integers_do_not_wrap() -> None:
     """Coordinates of 8 bits are added up as wider numbers."""
     x = np.full((3, 2), 200, dtype=np.uint8)
     release = gv.Locations(x, rng=np.random.default_rng(1)).mean(rho=1e6)
@@ -500,7 +500,7 @@ def test_degenerate_tuples_are_answered(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in ODD if "one" not in case])
-def test_all_points_can_be_neighbours(case: str) -> None:
+def test_all_points_are_neighbours(case: str) -> None:
     """With k = n every point is found once, ties and all."""
     x = ODD[case]
     n, d = x.shape
@@ -510,7 +510,7 @@ def test_all_points_can_be_neighbours(case: str) -> None:
 
 
 @EVERY_QUESTION
-def test_budgets_of_any_size_are_met(name: str) -> None:
+def test_any_budget_is_met(name: str) -> None:
     """Small and large budgets give finite errors that fall as the budget grows."""
     errors = [
         ask(name, X, rng=np.random.default_rng(4), **{kind: budget}).error(0.05)
@@ -524,7 +524,7 @@ def test_budgets_of_any_size_are_met(name: str) -> None:
 
 
 @EVERY_QUESTION
-def test_metrics_may_be_named_in_every_way(name: str) -> None:
+def test_metric_spellings(name: str) -> None:
     """A metric is a name, a number or the metric itself, and "inf" if none is given."""
     for metric, meant in ((None, gv.dist_inf), ("inf", gv.dist_inf), ("dist_2", gv.dist_2), (1, gv.dist_1)):
         assert ask(name, X, metric=metric, rng=np.random.default_rng(5)).guarantee == gv.CGP(rho=1e-4, metric=meant)
@@ -533,7 +533,7 @@ def test_metrics_may_be_named_in_every_way(name: str) -> None:
 
 
 @EVERY_QUESTION
-def test_without_a_generator_the_operating_system_draws(name: str) -> None:
+def test_system_entropy_by_default(name: str) -> None:
     """Two releases without a generator differ in their noise and say where it comes from."""
     # So large a budget that no length is cut off at 0.
     first, second = ask(name, X, rho=1), ask(name, X, rho=1)
@@ -545,7 +545,7 @@ def test_without_a_generator_the_operating_system_draws(name: str) -> None:
         )
 
 
-def test_a_function_cannot_change_the_data() -> None:
+def test_functions_cannot_change_data() -> None:
     """A user's function that writes into its argument does not change the caller's array."""
     x = X.copy()
 
@@ -560,19 +560,19 @@ def test_a_function_cannot_change_the_data() -> None:
 
 @EVERY_QUESTION
 @pytest.mark.parametrize("budget", [1e22, 1e-99])
-def test_budgets_whose_noise_no_double_holds_are_refused(name: str, budget: float) -> None:
+def test_unrepresentable_noise_is_refused(name: str, budget: float) -> None:
     """Noise that would drown beside a coordinate, or overflow, is refused before anything is drawn."""
     for notion in ("rho", "epsilon"):
         refused(InvalidParameter, notion, "scale", name, X, **{"rho": None, "epsilon": None, notion: budget})
 
 
-def test_a_hull_fails_before_it_draws() -> None:
+def test_hulls_fail_before_drawing() -> None:
     """Whatever number of probes a hull may come to need, its parts of the budget are checked first."""
     for k in (4000, "optimal"):
         refused(InvalidParameter, "rho", "", "hull", X, k=k, rho=2e-97)
 
 
-def test_places_that_cannot_be_released_are_refused_before_the_search() -> None:
+def test_places_fail_before_search() -> None:
     """The noise on the neighbours' places is checked before the first one is looked for, also in the paper's way."""
     refused(InvalidParameter, "rho", "scale", "nearest", X, locations=0.99, rho=3e9)
     with pytest.raises(InvalidParameter, match=r"^rho.*scale"):
@@ -583,20 +583,20 @@ def test_places_that_cannot_be_released_are_refused_before_the_search() -> None:
 
 
 @pytest.mark.parametrize("given", [gv.local(lat=37.77, lon=-122.42, radius=50_000), "Germany", geopandas.GeoSeries()])
-def test_an_area_as_coordinate_system_is_told_where_it_belongs(given: Any) -> None:
+def test_crs_error_names_area(given: Any) -> None:
     """`crs` is the system of the data; the error names `area`."""
     with pytest.raises(InvalidParameter, match=r"^crs = .*area= states where the data is"):
         gv.Locations([[-122.41, 37.78]], crs=given).points(rho=1e-4)
 
 
 @pytest.mark.parametrize("given", [geopandas.GeoSeries.from_xy([0.0], [0.0]), pd.DataFrame({"a": [1, 2]}), 3.5])
-def test_an_area_that_is_none_is_refused(given: Any) -> None:
+def test_data_is_no_area(given: Any) -> None:
     """Data is no area: it would have to come from public knowledge."""
     with pytest.raises(InvalidCoordinateSystem, match=r"^area = .*gv\.local"):
         gv.Locations([[-122.41, 37.78]], crs=4326, area=given).points(rho=1e-4)
 
 
-def test_errors_about_a_system_name_what_states_it() -> None:
+def test_crs_errors_name_the_argument() -> None:
     """The argument for arrays, the frame itself for frames."""
     with pytest.raises(InvalidCoordinateSystem, match=r"^crs = 'WGS 84': .*unless area= states"):
         gv.Locations([[-122.41, 37.78]], crs=4326).points(rho=1e-4)
@@ -604,7 +604,7 @@ def test_errors_about_a_system_name_what_states_it() -> None:
         gv.Locations(geopandas.GeoSeries.from_xy([-122.41], [37.78])).points(rho=1e-4)
 
 
-def test_degrees_in_a_system_of_metres_are_recognised() -> None:
+def test_degrees_as_metres_are_recognised() -> None:
     """Longitudes and latitudes that are said to be metres are outside of every area; the error says what they are."""
     with pytest.raises(InvalidData, match=r"longitude and latitude\? Then give crs=4326"):
         gv.Locations([[-122.41, 37.78]], crs=32610).points(rho=1e-4)
@@ -612,7 +612,7 @@ def test_degrees_in_a_system_of_metres_are_recognised() -> None:
         gv.Locations([[1e6, 37.78]], crs=32610).points(rho=1e-4)
 
 
-def test_data_and_function_are_told_apart() -> None:
+def test_data_and_function_swapped() -> None:
     """A function in place of the data is refused, and data in place of the function with where it belongs."""
     with pytest.raises(InvalidData, match=r"^x = 'function'"):
         gv.Locations(_first)

@@ -134,7 +134,7 @@ PERSONS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("index", INDICES)
-def test_labels_of_dropped_rows_are_nowhere(index: str) -> None:
+def test_dropped_labels_are_nowhere(index: str) -> None:
     """Whatever index a frame has, its release holds the labels of released rows alone."""
     for name in QUESTIONS:
         x = full(INDICES[index], kind=pd.Categorical(KEYS), number=NUMBERS)
@@ -149,7 +149,7 @@ def test_labels_of_dropped_rows_are_nowhere(index: str) -> None:
 
 
 @pytest.mark.parametrize("by", PERSONS)
-def test_persons_of_dropped_rows_are_nowhere(by: str) -> None:
+def test_dropped_persons_are_nowhere(by: str) -> None:
     """Answers by person are indexed by the persons who were asked about, and hold no other category."""
     for name in QUESTIONS:
         column = pd.Categorical(PEOPLE, categories=[*sorted(set(PEOPLE)), "unused " + GONE])
@@ -161,7 +161,7 @@ def test_persons_of_dropped_rows_are_nowhere(by: str) -> None:
 
 @pytest.mark.parametrize("name", ["points", "center", "nearest", "first_within", "hull"])
 @pytest.mark.parametrize("by", ["column", "categorical"])
-def test_persons_who_are_skipped_are_nowhere(name: str, by: str, tmp_path: Path) -> None:
+def test_skipped_persons_are_nowhere(name: str, by: str, tmp_path: Path) -> None:
     """In a session with a ledger, whoever has no budget left is listed as skipped, and is in nothing else."""
     x = full(INDICES["categories"].rename_categories({"k3": HIDDEN + " row"}), who=pd.Categorical(PEOPLE))
     with gv.Ledger(tmp_path / "ledger.db") as ledger:
@@ -206,8 +206,8 @@ def test_true_degrees_are_nowhere(name: str, exact: bool) -> None:
         assert_nothing_is_held(release, coords=np.concatenate([degrees, metres]), least=1.0)
 
 
-def test_files_that_were_released_hold_their_own_persons(tmp_path: Path) -> None:
-    """The account of a released file, and what `load` makes of it."""
+def test_files_hold_own_persons(tmp_path: Path) -> None:
+    """Files that were released hold their own persons. The account of a released file, and what `load` makes of it."""
     places = geopandas.points_from_xy(-122.42 + np.arange(7) * 1e-3, 37.77 + np.arange(7) * 1e-3)
     x = geopandas.GeoDataFrame({"who": pd.Categorical(PEOPLE)}, geometry=places, crs=4326)
     x.loc[1, "geometry"] = None
@@ -223,7 +223,7 @@ def test_files_that_were_released_hold_their_own_persons(tmp_path: Path) -> None
     assert GONE.encode() not in (tmp_path / "out.parquet").read_bytes()
 
 
-def test_the_search_finds_what_is_hidden() -> None:
+def test_search_finds_hidden_values() -> None:
     """Unused categories, levels, numbers beneath a mask, views, attributes: each would be noticed."""
     base = np.array([1.5, 123_456.789])
     hiding: list[tuple[object, bytes]] = [
@@ -260,7 +260,7 @@ COLUMNS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_kept_columns_have_the_same_values_and_nothing_else(kind: str) -> None:
+def test_kept_columns_are_copies(kind: str) -> None:
     """A copy equals the column; it shares no memory with it and hides nothing."""
     values = COLUMNS[kind]
     x = frame(TRUE, extra=values)
@@ -277,7 +277,7 @@ def test_kept_columns_have_the_same_values_and_nothing_else(kind: str) -> None:
         assert not np.shares_memory(released.to_numpy(), np.asarray(values))
 
 
-def test_an_index_keeps_its_kind() -> None:
+def test_index_keeps_its_kind() -> None:
     """Range, freq, names, order of categories: what is true of the released rows stays."""
     for index in (
         pd.RangeIndex(3, 24, 3, name="row"),
@@ -317,7 +317,7 @@ TELLING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", TELLING)
-def test_columns_that_may_hold_places_are_never_released(kind: str) -> None:
+def test_place_columns_are_removed(kind: str) -> None:
     """With keep="all" they are removed and named; if they are asked for, that is refused; whatever they are called."""
     x = frame(TRUE)
     for name in ("thing", "time"):
@@ -334,7 +334,7 @@ def test_columns_that_may_hold_places_are_never_released(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["geometries", "WKT", "bytes", "objects"])
-def test_an_index_of_places_is_refused(kind: str) -> None:
+def test_place_indexes_are_refused(kind: str) -> None:
     """Labels come back unchanged, and so does the name of an index."""
     index = pd.Index(TELLING[kind], dtype=object, tupleize_cols=False)
     for bad in (index, pd.MultiIndex.from_arrays([index, range(7)]), pd.CategoricalIndex(index.map(str), name=PLACE)):
@@ -343,7 +343,7 @@ def test_an_index_of_places_is_refused(kind: str) -> None:
                 gv.Locations(x).points(rho=1e-4)
 
 
-def test_columns_whose_names_tell_places_are_released_by_name_alone() -> None:
+def test_suspicious_names_need_naming() -> None:
     """All others than these are all; naming one is taken at its word, with a warning if it is a coordinate."""
     names = ["lat", "pickup_longitude", "homeLat", "X", "y2", "the_geom", "h3_8", "Coordinates"]
     names += ["address", "city", "ZIP code", "post_code", "home", "homeaddress", "plusCode", "stations", "ipv4"]
@@ -358,7 +358,7 @@ def test_columns_whose_names_tell_places_are_released_by_name_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["in.parquet", "in.geojson", "in.csv", "in.gpkg"])
-def test_columns_of_files_that_may_hold_places_are_never_released(name: str, tmp_path: Path) -> None:
+def test_file_place_columns_are_removed(name: str, tmp_path: Path) -> None:
     """Texts of geometries and nested values: removed with keep="all", refused by name, before any charge."""
     places = geopandas.points_from_xy(-122.42 + np.arange(7) * 1e-3, 37.77 + np.arange(7) * 1e-3)
     x = geopandas.GeoDataFrame({"note": list("abcdefg"), "t": [PLACE.wkt] * 7}, geometry=places, crs=4326)
@@ -398,7 +398,7 @@ class Owned(geopandas.GeoDataFrame):  # type: ignore[misc]
         return Owned
 
 
-def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
+def test_frame_attributes_are_dropped() -> None:
     """A release keeps neither attributes nor flags nor a subclass, nor the name of the columns' index."""
     x = Owned(frame(TRUE, who=PEOPLE))
     x.secret = GONE
@@ -419,7 +419,7 @@ def test_nothing_that_is_attached_to_a_frame_comes_along() -> None:
         assert each.value.attrs == {}
 
 
-def test_two_columns_of_one_name_are_refused() -> None:
+def test_duplicate_columns_are_refused() -> None:
     """A name that two columns share is refused, as it cannot tell them apart."""
     x = frame(TRUE, a=range(7), b=range(7))
     x.columns = ["a", "a", "geometry"]
@@ -427,7 +427,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
         gv.Locations(x).points(rho=1e-4)
 
 
-def test_plain_values_are_told_from_others() -> None:
+def test_plain_values_are_recognised() -> None:
     """Subclasses of texts and numbers may carry more than they show."""
 
     class Name(str):

@@ -65,7 +65,7 @@ EVERYWHERE = pytest.mark.parametrize("labels", [_points, _file])
 
 
 @EVERYWHERE
-def test_pseudonyms_are_random_and_the_same_within_a_release(labels: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_pseudonyms_are_random(labels: Callable[..., list[str]], tmp_path: Path) -> None:
     """Rows of one person have one pseudonym, and a second release has others."""
     first, second = labels(tmp_path, pseudonyms=True), labels(tmp_path, pseudonyms=True)
     for found in (first, second):
@@ -76,8 +76,8 @@ def test_pseudonyms_are_random_and_the_same_within_a_release(labels: Callable[..
 
 
 @EVERYWHERE
-def test_a_key_file_keeps_them(labels: Callable[..., list[str]], tmp_path: Path) -> None:
-    """It is readable by its owner only, and a later release has the same pseudonyms."""
+def test_key_file_keeps_pseudonyms(labels: Callable[..., list[str]], tmp_path: Path) -> None:
+    """A key file keeps them. It is readable by its owner only, and a later release has the same pseudonyms."""
     key = tmp_path / "keys.csv"
     first, second = labels(tmp_path, pseudonyms=key), labels(tmp_path, pseudonyms=str(key))
     assert first == second
@@ -87,7 +87,7 @@ def test_a_key_file_keeps_them(labels: Callable[..., list[str]], tmp_path: Path)
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-def test_new_persons_are_added_to_a_key_file(tmp_path: Path) -> None:
+def test_new_persons_join_key_file(tmp_path: Path) -> None:
     """Those it has keep their pseudonyms, also if they are not in the data."""
     key = tmp_path / "keys.csv"
     before = module.pseudonyms_of(["ann", "bob"], key)
@@ -97,7 +97,7 @@ def test_new_persons_are_added_to_a_key_file(tmp_path: Path) -> None:
     assert len(key.read_text().split()) == 4
 
 
-def test_a_pseudonym_does_not_depend_on_the_label() -> None:
+def test_pseudonyms_ignore_labels() -> None:
     """Two mappings of the same labels share nothing: a planted bug that hashes labels is caught."""
 
     def independent(draw: Callable[[list[str]], list[str]]) -> bool:
@@ -108,7 +108,7 @@ def test_a_pseudonym_does_not_depend_on_the_label() -> None:
     assert not independent(lambda names: [hashlib.sha256(name.encode()).hexdigest()[:12] for name in names])
 
 
-def test_letters_of_pseudonyms_are_uniform() -> None:
+def test_pseudonym_letters_are_uniform() -> None:
     """Each of sixteen letters is as likely at each place: the counts are within 6 standard deviations."""
     n = 20_000
     found = np.array([list(each) for each in module.pseudonyms_of(range(n), True)])
@@ -118,14 +118,14 @@ def test_letters_of_pseudonyms_are_uniform() -> None:
         assert np.abs(counts - n / 16).max() < 6 * np.sqrt(n / 16)
 
 
-def test_two_persons_never_share_a_pseudonym(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pseudonyms_are_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is taken is drawn again."""
     drawn = iter(["bbbb", "bbbb", "cccc"])
     monkeypatch.setattr(module, "_random", lambda: next(drawn))
     assert module.pseudonyms_of(["ann", "bob"], True) == ["bbbb", "cccc"]
 
 
-def test_answers_of_a_session_share_their_pseudonyms() -> None:
+def test_session_answers_share_pseudonyms() -> None:
     """Their index has them, and no answer names a person."""
     with gv.Locations(frame(), person="user", area=BAY, pseudonyms=True).session(rho=1) as session:
         center, near = session.center(rho=1e-3), session.nearest((-122.4, 37.7), k=1, rho=1e-3)
@@ -137,13 +137,13 @@ def test_answers_of_a_session_share_their_pseudonyms() -> None:
         assert found.certificate()["pseudonyms"] is True
 
 
-def test_labels_of_an_array_get_pseudonyms_too() -> None:
+def test_array_labels_get_pseudonyms() -> None:
     """The release names persons by them."""
     found = gv.Locations(np.zeros((4, 2)), person=[1, 2, 1, 3], pseudonyms=True).points(rho=1)
     assert all(isinstance(label, str) and len(label) == 12 for label in found.person)
 
 
-def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
+def test_ledger_charges_true_labels(tmp_path: Path) -> None:
     """Persons without enough budget are listed by pseudonyms."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("ann", "bob", "cat", rho=1e-3)
@@ -161,8 +161,11 @@ def test_a_ledger_charges_the_true_labels(tmp_path: Path) -> None:
         assert told["bob"] not in (out(tmp_path) / "o.csv").read_text()
 
 
-def test_nothing_of_a_release_names_a_person(tmp_path: Path) -> None:
-    """Neither the file nor its certificate, which says that pseudonyms do not make people anonymous."""
+def test_releases_name_nobody(tmp_path: Path) -> None:
+    """Nothing of a release names a person.
+
+    Neither the file nor its certificate, which says that pseudonyms do not make people anonymous.
+    """
     _file(tmp_path, pseudonyms=True)
     for path in out(tmp_path).iterdir():
         assert not re.search("ann|bob|cat\\b", path.read_text().replace("certificate", "").replace("cannot", ""))
@@ -184,7 +187,7 @@ def test_every_format_has_pseudonyms(ending: str, tmp_path: Path) -> None:
     assert users[0] == users[2]
 
 
-def test_names_of_taxis_are_names_of_files(tmp_path: Path) -> None:
+def test_taxi_files_get_pseudonyms(tmp_path: Path) -> None:
     """The cabspotting folder has a file for each taxi, which is named by the pseudonym."""
     folder = tmp_path / "cabs"
     folder.mkdir()
@@ -196,7 +199,7 @@ def test_names_of_taxis_are_names_of_files(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"new_[b-t]{12}\.txt", name) for name in names)
 
 
-def test_what_would_name_persons_is_refused(tmp_path: Path) -> None:
+def test_naming_persons_is_refused(tmp_path: Path) -> None:
     """A filter that is stated, an index, and a key file that is another file."""
     with pytest.raises(InvalidParameter, match="certificates state the filter"):
         gv.Locations(frame(), person="user", area=BAY, pseudonyms=True, where="user = 'ann'").points(rho=1)
@@ -219,7 +222,7 @@ def test_what_would_name_persons_is_refused(tmp_path: Path) -> None:
     assert not target.exists()
 
 
-def test_a_key_file_beside_the_release_is_warned_of(tmp_path: Path) -> None:
+def test_near_key_file_warns(tmp_path: Path) -> None:
     """Whoever shares the folder would share it."""
     with pytest.warns(GeoveilWarning, match="keep it elsewhere"):
         gv.Locations(csv(tmp_path), person="user", area=BAY, pseudonyms=tmp_path / "k.csv").points(
@@ -227,8 +230,8 @@ def test_a_key_file_beside_the_release_is_warned_of(tmp_path: Path) -> None:
         )
 
 
-def test_the_command_line_has_pseudonyms(run: Any, tmp_path: Path) -> None:
-    """With and without a key file."""
+def test_command_line_pseudonyms(run: Any, tmp_path: Path) -> None:
+    """The command line has pseudonyms. With and without a key file."""
     csv(tmp_path)
     line = ["points", "trips.csv", "-o", "o.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-4"]
     ran = run(*line, "--pseudonyms")
@@ -245,7 +248,7 @@ def test_the_command_line_has_pseudonyms(run: Any, tmp_path: Path) -> None:
     assert run(*line, "--pseudonyms", "o.csv").code == 2
 
 
-def test_no_warning_without_a_reason(tmp_path: Path) -> None:
+def test_no_needless_warning(tmp_path: Path) -> None:
     """A key file in another folder is not warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -253,7 +256,7 @@ def test_no_warning_without_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_tables_of_every_library_have_pseudonyms(kind: str) -> None:
+def test_tables_have_pseudonyms(kind: str) -> None:
     """The column of persons holds them, in a table of the same library."""
     import pandas as pd
     import pyarrow as pa

@@ -77,7 +77,7 @@ STATED = pytest.mark.parametrize("release", [_points, _session, _file, _file_tog
 
 
 @EVERYWHERE
-def test_rows_outside_and_without_a_location_are_removed(release: Callable[..., gv.Release], tmp_path: Path) -> None:
+def test_outside_rows_are_removed(release: Callable[..., gv.Release], tmp_path: Path) -> None:
     """Persons without any other rows are absent, and the noise is that of the points that remain."""
     found = release(tmp_path, **DROP)
     assert (found.n, [*found.person]) == (7, ["ann", "bob", "cat"])
@@ -94,7 +94,7 @@ def test_a_filter_comes_first(release: Callable[..., gv.Release], tmp_path: Path
 
 
 @STATED
-def test_removed_rows_are_counted_and_stated(release: Callable[..., gv.Release], tmp_path: Path) -> None:
+def test_removed_rows_are_stated(release: Callable[..., gv.Release], tmp_path: Path) -> None:
     """The certificate has the numbers, the filter, and says that who was outside is not hidden."""
     found = release(tmp_path, **DROP, where="mode = 'car'")
     removed = found.removed
@@ -112,7 +112,7 @@ def test_removed_rows_are_counted_and_stated(release: Callable[..., gv.Release],
         assert (loaded.removed.outside, loaded.removed.where, loaded.outside) == (2, "mode = 'car'", "drop")
 
 
-def test_clamping_hides_who_was_outside(tmp_path: Path) -> None:
+def test_clamping_hides_outsiders(tmp_path: Path) -> None:
     """With "clamp" every row is released, and the certificate does not speak of rows that were outside."""
     inside = frame()[:7]
     found = gv.Locations(pd.concat([inside, frame()[9:11]]), person="user", area=BAY, outside="clamp").points(rho=1e-4)
@@ -120,7 +120,7 @@ def test_clamping_hides_who_was_outside(tmp_path: Path) -> None:
     assert "not hidden; moving" not in found.certificate()["words"]
 
 
-def test_a_line_with_a_point_outside_is_removed_as_a_whole(tmp_path: Path) -> None:
+def test_lines_are_removed_whole(tmp_path: Path) -> None:
     """Lines keep all of their points or none."""
     lines = [[(-122.4, 37.7), (-122.4, 37.8)], [(-122.4, 37.7), (10, 10)], [(-122.4, 37.7), (-122.5, 37.8)]]
     tracks = geopandas.GeoDataFrame({"user": ["a", "b", "c"]}, geometry=[*map(shapely.LineString, lines)], crs=4326)
@@ -133,7 +133,7 @@ def test_a_line_with_a_point_outside_is_removed_as_a_whole(tmp_path: Path) -> No
     assert (found.n, found.removed.outside, [*found.person]) == (4, 1, ["a", "c"])
 
 
-def test_points_of_an_array_are_removed_and_keep_their_numbers() -> None:
+def test_removed_points_keep_numbers() -> None:
     """Answers that name points name those of the input."""
     x = np.array([[-122.4, 37.7], [np.nan, 37.7], [10.0, 10.0], [-122.41, 37.71]])
     how: dict[str, Any] = {"crs": 4326, "area": BAY, **DROP}
@@ -146,14 +146,14 @@ def test_points_of_an_array_are_removed_and_keep_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("how", [{"outside": "drop"}, {"missing": "drop"}])
-def test_a_single_geometry_loses_no_points(how: dict[str, Any]) -> None:
+def test_single_geometries_stay_whole(how: dict[str, Any]) -> None:
     """It is one row; what else helps is named."""
     with pytest.raises(InvalidParameter, match="one row"):
         release_of("points", shapely.MultiPoint([(-122.4, 37.7), (10, 10)]), crs=4326, area=BAY, rho=1, **how)
 
 
-def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
-    """The numbers of removed rows are named, by reason."""
+def test_nothing_left_says_why(tmp_path: Path) -> None:
+    """Nothing left is an error that says why. The numbers of removed rows are named, by reason."""
     with pytest.raises(InvalidData, match="12 do not satisfy the filter"):
         gv.Locations(frame(), area=BAY, where="mode = 'train'").points(rho=1)
     with pytest.raises(InvalidFile, match="12 do not satisfy the filter"):
@@ -163,14 +163,14 @@ def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
         release_of("points", csv(tmp_path), area=far, to=tmp_path / "o.csv", rho=1, **DROP)
 
 
-def test_a_filter_needs_a_table() -> None:
+def test_filters_need_tables() -> None:
     """Arrays and series have no columns."""
     for x in (np.zeros((2, 2)), frame().geometry):
         with pytest.raises(InvalidParameter, match="unless x is a table"):
             gv.Locations(x, crs=4326, area=BAY, where="mode = 'bike'").points(rho=1)
 
 
-def test_only_persons_who_remain_are_charged(tmp_path: Path) -> None:
+def test_remaining_persons_are_charged(tmp_path: Path) -> None:
     """Someone who was always outside has no points in the release, and pays nothing."""
     with gv.Ledger(tmp_path / "budget.db") as ledger:
         for name in ("ann", "bob", "cat"):
@@ -178,7 +178,7 @@ def test_only_persons_who_remain_are_charged(tmp_path: Path) -> None:
         assert _file(tmp_path, **DROP, ledger=ledger).n == 7
 
 
-def test_a_filter_in_one_pass_only_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_pass_filter_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second reading must have the points of the first: a planted bug that forgets the filter is refused."""
     selected, count = location_file.Batch.selected, [0]
 
@@ -192,7 +192,7 @@ def test_a_filter_in_one_pass_only_is_noticed(tmp_path: Path, monkeypatch: pytes
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_rows_counted_in_one_pass_only_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_pass_counts_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug that counts removed rows in the first reading alone is refused."""
     selected, count = RowRules.selected, [0]
 
@@ -206,11 +206,10 @@ def test_rows_counted_in_one_pass_only_are_noticed(tmp_path: Path, monkeypatch: 
         _file(tmp_path, **DROP)
 
 
-def test_noise_is_that_of_the_points_that_remain() -> None:
-    """Two versions of the data with the same rows inside are as far apart after the removal as before, at most.
+def test_noise_fits_remaining_points() -> None:
+    """Noise is that of the points that remain.
 
-    With another row inside, the numbers of points differ: the guarantee does not cover this, as
-    docs/understand/limits.md says.
+    Two versions of the data with the same rows inside are as far apart after the removal as before, at most.
     """
     x = np.array([[-122.4, 37.7], [-122.41, 37.71], [10.0, 10.0]])
     first = gv.Locations(x, crs=4326, area=BAY, outside="drop").points(rho=1e-4)
@@ -254,7 +253,7 @@ def test_commands_have_the_options(line: list[str], run: Any, tmp_path: Path) ->
         assert account["where"] == "mode = 'car'"
 
 
-def test_check_tells_about_removed_rows(run: Any, tmp_path: Path) -> None:
+def test_check_counts_removed_rows(run: Any, tmp_path: Path) -> None:
     """The filter applies, and rows outside the area are a note with --outside drop."""
     csv(tmp_path)
     ran = run("check", "trips.csv", "--person", "user", *LOCAL, "--missing", "drop", "--outside", "drop")
@@ -275,7 +274,7 @@ def test_check_tells_about_removed_rows(run: Any, tmp_path: Path) -> None:
     assert run("check", "trips.csv", *LOCAL, "--where", "lat > 3").code == 3
 
 
-def test_a_filter_on_coordinates_under_another_name_is_refused(tmp_path: Path) -> None:
+def test_coordinate_filters_are_refused(tmp_path: Path) -> None:
     """Which rows remain would reveal the locations, whatever the column is called."""
     lat = np.linspace(37.7, 37.85, 20)
     trips = pd.DataFrame({"lat": lat, "lon": -122.4, "v": lat, "note": [f"{y:.5f};-122.40000" for y in lat]})
@@ -287,7 +286,7 @@ def test_a_filter_on_coordinates_under_another_name_is_refused(tmp_path: Path) -
             gv.Locations(tmp_path / "in.csv", area=BAY, where=where).points(to=tmp_path / "out.csv", rho=1e-4)
 
 
-def test_answers_name_rows_of_files(tmp_path: Path) -> None:
+def test_answers_name_file_rows(tmp_path: Path) -> None:
     """Errors of questions that read a file into memory name its rows, counted from one, and its columns."""
     path = tmp_path / "trips.csv"
     path.write_text("user,lat,lon\nann,37.78,-122.41\nbob,52.5,13.4\neve,,\n")
@@ -302,9 +301,7 @@ def test_answers_name_rows_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("released", [False, True])
-def test_texts_are_searched_only_if_they_are_released(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, released: bool
-) -> None:
+def test_unreleased_texts_are_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, released: bool) -> None:
     """A question that releases no column does not read texts or look for places in them."""
     (tmp_path / "in.csv").write_text("user,lat,lon,time\nann,37.78,-122.41,2026-05-01T08:00:00Z\n")
     searched: list[Any] = []

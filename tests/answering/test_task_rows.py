@@ -32,7 +32,7 @@ class Rows:
 
 @pytest.mark.parametrize("size", [1, 7, 50, 400])
 @pytest.mark.parametrize("stretch", [1, 30, 10_000])
-def test_units_of_a_stream_are_those_of_the_whole(size: int, stretch: int) -> None:
+def test_stream_units_match_whole(size: int, stretch: int) -> None:
     """The sizes of stretches are the same in batches of any size, and all batches come out."""
     rng = np.random.default_rng(5)
     persons = np.sort(rng.integers(6, size=400))
@@ -45,7 +45,7 @@ def test_units_of_a_stream_are_those_of_the_whole(size: int, stretch: int) -> No
     assert np.array_equal(np.concatenate(found), stretch_sizes(times, stretch, persons))
 
 
-def test_rows_of_a_stream_are_thinned_as_the_whole() -> None:
+def test_stream_thinning_matches_whole() -> None:
     """The first row of each interval is kept, whatever the batches; ties with it are counted."""
     rng = np.random.default_rng(5)
     persons = np.sort(rng.integers(6, size=400))
@@ -61,7 +61,7 @@ def test_rows_of_a_stream_are_thinned_as_the_whole() -> None:
     assert ties == sum(row in first for row in zip(persons[~whole], times[~whole], strict=True)) > 0
 
 
-def test_times_of_tasks_are_judged_as_in_memory() -> None:
+def test_task_times_are_judged() -> None:
     """Times that are all whole hours are refused for units that are not, and numbers that are no times since 1970."""
     facts, hour = TaskFacts(0), 3_600 * 10**6
     for times in ([490_000 * hour, 490_005 * hour], [490_011 * hour]):
@@ -85,7 +85,7 @@ def test_small_batches_are_gathered() -> None:
     assert pa.concat_tables(tables)["x"].to_pylist() == [*range(300)]
 
 
-def test_errors_of_tasks_hold_no_value() -> None:
+def test_task_errors_hold_no_value() -> None:
     """Whatever fails on a worker, the text that Spark logs has no value of the data, and no cause that has."""
     refused = InvalidData("row 3", [-122.4194, 37.7749], "inside the area", "Correct it.")
     for problem in (refused, ValueError("37.7749"), OSError(28, "No space left on device", "37.7749")):
@@ -102,7 +102,7 @@ def test_facts_survive_their_text() -> None:
 
 
 @POSIX
-def test_a_forked_task_does_not_repeat_its_parent() -> None:
+def test_forked_tasks_differ() -> None:
     """Two forks of a process that has drawn already get keystreams of their own."""
     first = own_source(None, 0)
     first.octets(4096)

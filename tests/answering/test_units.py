@@ -43,7 +43,7 @@ def accounts(tmp_path: Path, *metrics: str) -> gv.Ledger:
     return ledger
 
 
-def test_an_own_function_is_charged_only_where_its_constant_holds(tmp_path: Path) -> None:
+def test_own_constants_by_metric(tmp_path: Path) -> None:
     """A constant under one metric holds under larger ones; what it is under smaller ones is not known."""
     ledger = accounts(tmp_path, "inf", "7 days", "6 hours", "1", "2")
 
@@ -60,7 +60,7 @@ def test_an_own_function_is_charged_only_where_its_constant_holds(tmp_path: Path
 
 
 @pytest.mark.parametrize("account", ["inf", "7 days", "6 hours", "1", "2"])
-def test_a_session_protects_what_its_data_says(tmp_path: Path, account: str) -> None:
+def test_sessions_protect_stated_units(tmp_path: Path, account: str) -> None:
     """Accounts that protect something else are charged the price of the answer, with or without a limit beside it."""
     ledger = accounts(tmp_path, account)
     data = gv.Locations(WALK, protect="1 day", times=WHEN)
@@ -72,7 +72,7 @@ def test_a_session_protects_what_its_data_says(tmp_path: Path, account: str) -> 
         assert float(ledger.account(account).spent - before) == pytest.approx(charged, rel=1e-6)
 
 
-def test_accounts_pay_the_budget_of_what_they_protect(tmp_path: Path) -> None:
+def test_accounts_pay_their_unit(tmp_path: Path) -> None:
     """An account of days pays the budget of an answer about days, and less for one about all points of a person."""
     ledger = accounts(tmp_path, "1 day")
     ledger.create("crowd/a", "crowd/b", rho=1, protect="1 day")
@@ -94,7 +94,7 @@ def test_accounts_pay_the_budget_of_what_they_protect(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- times
 
 
-def test_one_wrong_number_does_not_change_how_times_are_read() -> None:
+def test_wrong_number_keeps_unit() -> None:
     """Milliseconds beside a 0 are not read as seconds, which would make days a thousand times shorter."""
     at = np.arange(9) + 0.5
     wrong = WHEN * 1000
@@ -109,7 +109,7 @@ def test_one_wrong_number_does_not_change_how_times_are_read() -> None:
         gv.Locations(frame, protect="1 day", times="when", area=BAY).points(rho=1e-4)
 
 
-def test_dates_of_all_batches_are_read_in_one_way() -> None:
+def test_batches_read_dates_alike() -> None:
     """A batch whose dates could begin with the day or the month is read as the others show."""
     from geoveil.geo.seconds import joined_times, part_of_times
 
@@ -124,7 +124,7 @@ def test_dates_of_all_batches_are_read_in_one_way() -> None:
     assert np.diff(joined_times(parts).microseconds).tolist() == [10**6]
 
 
-def test_a_file_in_batches_reads_dates_as_memory_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_dates_match_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two batches on one day each, which alone would be read with the day first, are a day apart."""
     from geoveil.geo.formats import excel
 
@@ -152,8 +152,11 @@ def busy_and_quiet() -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.02}], ids=["CGP", "GP"])
-def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, Any]) -> None:
-    """Points at quiet times count for more, as they do when the same noise is released by person."""
+def test_maps_use_point_noise(budget: dict[str, Any]) -> None:
+    """Heat maps and remapping use the noise of each point.
+
+    Points at quiet times count for more, as they do when the same noise is released by person.
+    """
     x, times, who = busy_and_quiet()
     rng = np.random.default_rng(5)
     released = release_of("points", x, person=who, protect="1 day", times=times, rng=rng, **budget)
@@ -172,7 +175,7 @@ def test_heat_maps_and_remapping_use_the_noise_of_each_point(budget: dict[str, A
         assert np.array_equal(noisy.scale, scales)
 
 
-def test_smoothing_uses_the_noise_of_each_point() -> None:
+def test_smoothing_uses_point_noise() -> None:
     """A quiet point, whose noise is small, is moved less than a busy one."""
     x, times, _ = busy_and_quiet()
     released = gv.Locations(x[:40], protect="1 day", times=times[:40], rng=np.random.default_rng(5)).points(rho=1e-4)
@@ -221,7 +224,7 @@ TOGETHER: list[dict[str, Any]] = [{"person": "user", "together": True, **how} fo
     ],
     ids=str,
 )
-def test_what_is_written_with_units_is_verified(
+def test_unit_releases_are_verified(
     tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any], question: str
 ) -> None:
     """Nothing is wrong with a released file; what cannot be recomputed is left open."""
@@ -236,10 +239,8 @@ def test_what_is_written_with_units_is_verified(
 
 @pytest.mark.parametrize("asked", UNITS, ids=str)
 @pytest.mark.parametrize("budget", [{"rho": 1e-3}, {"epsilon": 0.02}], ids=["CGP", "GP"])
-def test_a_loaded_release_has_the_noise_of_each_point(
-    tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any]
-) -> None:
-    """Scales are those of the release."""
+def test_loaded_point_noise(tmp_path: Path, asked: dict[str, Any], budget: dict[str, Any]) -> None:
+    """A loaded release has the noise of each point. Scales are those of the release."""
     released = release_of("points", trips(), area=BAY, **asked, **budget)
     released.to_file(tmp_path / "points.csv")
     loaded = gv.load(tmp_path / "points.csv")
@@ -249,7 +250,7 @@ def test_a_loaded_release_has_the_noise_of_each_point(
     assert loaded.point_scales == pytest.approx(released.point_scales)
 
 
-def test_a_stored_answer_is_for_the_times_that_it_was_asked_with(tmp_path: Path) -> None:
+def test_stored_answers_depend_on_times(tmp_path: Path) -> None:
     """Other times need other noise: the stored answer is not returned with a certificate about them."""
     ledger = accounts(tmp_path, "1 day")
 
@@ -360,7 +361,7 @@ ACCOUNTS = [as_metric(name) for name in ("inf", "1", "2", "6 hours", "1 day", "7
 @pytest.mark.parametrize("own", ACCOUNTS, ids=str)
 @pytest.mark.parametrize("kind", [CGP, GP])
 @pytest.mark.parametrize("persons", [False, True], ids=["one person", "by person"])
-def test_no_account_is_charged_less_than_an_answer_costs(own: Metric, kind: Any, persons: bool) -> None:
+def test_no_account_is_undercharged(own: Metric, kind: Any, persons: bool) -> None:
     """Every question is within its own guarantee, and its price under another unit is never below its true cost."""
     guarantee = kind(**{"rho" if kind is CGP else "epsilon": "1e-3", "metric": own})
     for seed in range(6):
@@ -388,7 +389,7 @@ def test_no_account_is_charged_less_than_an_answer_costs(own: Metric, kind: Any,
 
 @pytest.mark.parametrize("stretch", [None, "1 day"])
 @pytest.mark.parametrize("account", ["inf", "1 day", "6 hours", "1", "2", "7 days"])
-def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stretch: str | None, account: str) -> None:
+def test_crowd_charges_cover_units(tmp_path: Path, stretch: str | None, account: str) -> None:
     """Accounts of persons pay the budget where a crowd's unit covers theirs; other prices are refused."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     who = np.array(["a", "b", "b"] * 3)
@@ -409,7 +410,7 @@ def test_persons_of_a_crowd_are_charged_for_what_moves_them(tmp_path: Path, stre
 
 
 @pytest.mark.parametrize("account", ["inf", "7 days", "1 day", "6 hours", "1"])
-def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_path: Path, account: str) -> None:
+def test_file_accounts_pay_units(tmp_path: Path, account: str) -> None:
     """What protects any day of a person protects shorter stretches for less; longer ones have their own price."""
     frame = pd.DataFrame({"who": list("aaab"), "lat": 37.78, "lon": [-122.41, -122.42, -122.43, -122.44]})
     frame["time"] = ["2026-01-01T00:00:13Z", "2026-01-01T12:30:31Z", "2026-01-05T03:07:45Z", "2026-01-01T09:11:02Z"]
@@ -426,7 +427,7 @@ def test_the_accounts_of_a_file_pay_its_budget_if_it_protects_their_unit(tmp_pat
 
 
 @pytest.mark.parametrize("crowd", [False, True])
-def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(tmp_path: Path, crowd: bool) -> None:
+def test_skipped_persons_keep_guarantee(tmp_path: Path, crowd: bool) -> None:
     """An answer without the skipped persons has the constants of those who remain."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     who = np.array(["a", "b", "b"] * 3)
@@ -445,7 +446,7 @@ def test_persons_without_budget_are_skipped_and_the_others_keep_their_guarantee(
     assert points.point_scales == pytest.approx(np.sqrt(sizes / 2e-4))
 
 
-def test_a_limit_of_a_session_is_charged_in_its_own_unit(tmp_path: Path) -> None:
+def test_session_limit_has_unit(tmp_path: Path) -> None:
     """The session's limit pays the budget asked for, the account its price for its own unit."""
     ledger = accounts(tmp_path, "inf")
     session = gv.Locations(WALK, protect="1 day", times=WHEN).session(rho=2e-4, ledger=ledger, subject="inf")
@@ -481,8 +482,8 @@ def check_noise_of_the_mean() -> None:
         assert released.answers[0].mechanisms[0].scale >= 5 / 12 / np.sqrt(2e-4) * (1 - 1e-12)
 
 
-def test_the_noise_of_units_is_sufficient() -> None:
-    """The checks that planted bugs must fail hold."""
+def test_unit_noise_is_sufficient() -> None:
+    """The noise of units is sufficient. The checks that planted bugs must fail hold."""
     check_noise_of_points()
     check_noise_of_the_mean()
 
@@ -513,9 +514,7 @@ def file_of(frame: pd.DataFrame, path: Path) -> Path:
     ],
     ids=str,
 )
-def test_a_file_is_released_as_the_same_table_in_memory(
-    tmp_path: Path, ending: str, budget: dict[str, Any], asked: dict[str, Any]
-) -> None:
+def test_file_matches_table(tmp_path: Path, ending: str, budget: dict[str, Any], asked: dict[str, Any]) -> None:
     """Scales, error radii, numbers of rows and the certificate are those of the points in memory."""
     frame = trips().sample(frac=1, random_state=3, ignore_index=True)
     memory = release_of("points", frame, area=BAY, **budget, **asked)
@@ -565,7 +564,7 @@ def spellings(times: pd.Series) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spelling", spellings(trips()["when"]))
-def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str) -> None:
+def test_time_spellings_agree(tmp_path: Path, spelling: str) -> None:
     """Texts, zones, and numbers since 1970 or from any beginning, in memory and in a file."""
     frame = trips()
     told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "person": "user", "times": "when"}
@@ -588,7 +587,7 @@ def test_times_in_any_spelling_give_the_same_units(tmp_path: Path, spelling: str
         ["2026-05-01T08:00:00.0000005", "2026-05-02T08:00:00.0000005"],
     ],
 )
-def test_a_unit_has_both_its_ends(tmp_path: Path, when: list[str]) -> None:
+def test_units_have_both_ends(tmp_path: Path, when: list[str]) -> None:
     """Two points a day apart, or a little less, have the noise of a unit of two: in memory, in a file, in the mean."""
     frame = pd.DataFrame({"when": when, "lat": [37.77, 37.78], "lon": -122.42})
     told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "times": "when"}
@@ -612,7 +611,7 @@ HIDDEN: list[dict[str, Any]] = [
 @pytest.mark.filterwarnings("ignore:All 60 points|Nearly everything:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("budget", HIDDEN, ids=["CGP", "GP"])
 @pytest.mark.parametrize("protect", ["1 day", "1 hour", "point"])
-def test_a_guarantee_takes_any_unit(tmp_path: Path, protect: str, budget: dict[str, Any]) -> None:
+def test_guarantees_take_any_unit(tmp_path: Path, protect: str, budget: dict[str, Any]) -> None:
     """A guarantee that was made without a metric is for the unit that is asked for, wherever a guarantee is taken."""
     frame = trips()
     told: dict[str, Any] = {"area": BAY, "protect": protect, "times": "when"}
@@ -639,8 +638,8 @@ def test_a_guarantee_takes_any_unit(tmp_path: Path, protect: str, budget: dict[s
     assert metrics == {str(as_metric("1" if protect == "point" else protect))}
 
 
-def test_a_guarantee_for_another_unit() -> None:
-    """It is refused; made without a metric, as the error says, it is accepted."""
+def test_guarantee_for_another_unit() -> None:
+    """A guarantee for another unit. It is refused; made without a metric, as the error says, it is accepted."""
     with pytest.raises(InvalidParameter, match=r"rho = .*'1 hour'.*under dist_\[1 day\].*Give the number alone"):
         gv.Locations(WALK, protect="1 day", times=WHEN).points(rho=CGP(rho=1e-4, metric="1 hour"))
     assert gv.Locations(WALK, protect="1 day", times=WHEN).points(rho=CGP(rho=1e-4)).guarantee == CGP(
@@ -648,7 +647,7 @@ def test_a_guarantee_for_another_unit() -> None:
     )
 
 
-def test_the_span_of_times_is_certified(tmp_path: Path) -> None:
+def test_time_span_is_certified(tmp_path: Path) -> None:
     """A certificate states the first and the last time that units were counted from, in memory and in a file."""
     frame = trips()
     told: dict[str, Any] = {"rho": 1e-3, "area": BAY, "protect": "1 day", "times": "when"}
@@ -689,7 +688,7 @@ CLOCKS = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:All 600 points:geoveil.errors.GeoveilWarning")
 @pytest.mark.parametrize("case", CLOCKS)
-def test_numbers_in_doubt_are_refused(tmp_path: Path, case: str) -> None:
+def test_doubtful_numbers_are_refused(tmp_path: Path, case: str) -> None:
     """Numbers that may count another unit are refused for a length of time; all remedies of the errors work."""
     numbers, name, unit = CLOCKS[case]
     frame = pd.DataFrame({name: numbers, "lat": 37.77, "lon": -122.42})
@@ -728,7 +727,7 @@ def test_numbers_of_recent_dates(unit: str, day: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["epoch", "unix_time", "timestamp_s"])
-def test_a_name_tells_the_beginning_of_numbers(name: str) -> None:
+def test_names_tell_the_epoch(name: str) -> None:
     """Older dates count as times if the name of the column says their unit, or that they count since 1970."""
     frame = pd.DataFrame({name: clock(90, 60, 1, 1_211_018_404), "lat": 37.77, "lon": -122.42})
     assert release_of("points", frame, times=name, rho=1, area=BAY, protect="1 hour").n == 90
@@ -736,7 +735,7 @@ def test_a_name_tells_the_beginning_of_numbers(name: str) -> None:
         release_of("points", frame.rename(columns={name: "t"}), times="t", rho=1, area=BAY, protect="1 hour")
 
 
-def test_a_unit_of_times_that_are_no_numbers() -> None:
+def test_units_need_numbers() -> None:
     """A unit is refused where there are dates; a column that is named like a unit keeps its name."""
     frame = trips()
     told: dict[str, Any] = {"rho": 1, "area": BAY, "protect": "1 day", "person": "user"}
@@ -755,7 +754,7 @@ def test_a_unit_of_times_that_are_no_numbers() -> None:
     ],
     ids=["local midnights", "local midnights of a year", "noons", "a stray second"],
 )
-def test_most_times_are_days_apart(tmp_path: Path, when: pd.DatetimeIndex) -> None:
+def test_mostly_daily_times(tmp_path: Path, when: pd.DatetimeIndex) -> None:
     """Days are recognised by the bulk of the times, at whatever hour they are written; the remedy works."""
     frame = pd.DataFrame({"when": [time.isoformat() for time in when], "lat": 37.77, "lon": -122.42})
     path = file_of(frame, tmp_path / "in.csv")
@@ -775,7 +774,7 @@ def test_times_of_arrow() -> None:
     assert found.point_scales == pytest.approx(release_of("points", frame, **told).point_scales)
 
 
-def test_a_few_times_of_one_day() -> None:
+def test_few_times_of_a_day() -> None:
     """A handful of fine times counts as such, and two fixes a day on the hour count as whole hours."""
     told: dict[str, Any] = {"rho": 1, "protect": "1 hour"}
     for count in range(1, 6):
@@ -794,7 +793,7 @@ def test_a_few_times_of_one_day() -> None:
         ("%Y-%m-%d %H:%M", "30 s", "1 minute"),
     ],
 )
-def test_times_coarser_than_the_unit(tmp_path: Path, written: str, protect: str, remedy: str) -> None:
+def test_coarse_times_are_refused(tmp_path: Path, written: str, protect: str, remedy: str) -> None:
     """Dates without a clock are refused under a unit of an hour; the unit that the error names works."""
     when = pd.date_range("2026-05-12 13:13:13", periods=30, freq="7h11min").strftime(written)
     frame = pd.DataFrame({"when": when, "lat": 37.77, "lon": -122.42})
@@ -819,8 +818,11 @@ def test_times_without_a_date(times: Any) -> None:
     assert release_of("points", WALK[:2], times=["2026-05-01T08:30:00Z", "2026-05-01T09:00:00Z"], **told).n == 2
 
 
-def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
-    """They cannot be in any stretch of time; the number of dropped rows is stated."""
+def test_rows_without_times(tmp_path: Path) -> None:
+    """Rows without times are refused or dropped.
+
+    They cannot be in any stretch of time; the number of dropped rows is stated.
+    """
     frame = trips()
     frame["when"] = frame["when"].astype(str)
     frame.loc[[3, 7, 50], "when"] = [None, "", " "]
@@ -838,7 +840,7 @@ def test_rows_without_times_are_refused_or_dropped(tmp_path: Path) -> None:
     assert gv.load(tmp_path / "out.csv").point_scales == pytest.approx(memory.point_scales)
 
 
-def test_each_end_of_a_trip_has_its_own_time(tmp_path: Path) -> None:
+def test_trip_ends_have_own_times(tmp_path: Path) -> None:
     """A trip over midnight is in two stretches: its ends are counted at their own times."""
     trip = pd.DataFrame(
         {
@@ -883,13 +885,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("asked", "told"), WRONG, ids=[told for _, told in WRONG])
-def test_what_is_wrong_with_units_and_times_is_said(asked: dict[str, Any], told: str) -> None:
+def test_unit_errors_have_remedies(asked: dict[str, Any], told: str) -> None:
     """Errors name the argument, the value, what is allowed and the remedy."""
     with pytest.raises(GeoveilError, match=told):
         release_of("points", WALK, rho=1e-4, **asked)
 
 
-def test_the_words_of_a_guarantee_name_its_unit() -> None:
+def test_guarantee_words_name_unit() -> None:
     """Two versions differ within one stretch of time, and in no location there by more than the distance hidden."""
     day = gv.Locations(WALK, protect="1 day", times=WHEN).points(rho=1e-4).certificate()["words"]
     assert "that differ only within one day, and there in no location by more than 74.1 m" in " ".join(day.split())

@@ -51,7 +51,7 @@ def moved(frame: pd.DataFrame, metres: Floats) -> pd.DataFrame:
 # Bounds -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_bound_of_gaussian_noise_is_attained() -> None:
+def test_gaussian_bound_is_attained() -> None:
     """A Gaussian mechanism on one place is located as often, and as exactly, as the bounds allow."""
     noise = np.random.default_rng(1).normal(scale=1 / math.sqrt(2 * RHO), size=(200_000, 2))
     away = np.hypot(*noise.T)
@@ -61,14 +61,14 @@ def test_the_bound_of_gaussian_noise_is_attained() -> None:
 
 
 @pytest.mark.parametrize("distance", [5.0, 40.0, 100.0, 250.0])
-def test_the_general_bound_holds_for_gaussians(distance: float) -> None:
+def test_general_bound_covers_gaussians(distance: float) -> None:
     """The bound for all mechanisms is no smaller than that of Gaussian noise, and not empty near the place."""
     general, gaussian = most_within(RHO, distance), most_within(RHO, distance, gaussian=True)
     assert gaussian <= general <= 1
     assert distance > 5 or general < 0.2
 
 
-def test_randomised_response_keeps_the_general_bound() -> None:
+def test_randomised_response_keeps_bound() -> None:
     """The mechanism that attains the chance between two places is within the bound for guesses near a place."""
     for apart in (30.0, 100.0, 300.0):
         chance = gv.CGP(rho=RHO).attacker(distance=apart)
@@ -76,7 +76,7 @@ def test_randomised_response_keeps_the_general_bound() -> None:
         assert most_within(RHO, apart / 2) >= chance - 0.5
 
 
-def test_links_are_bounded_by_the_chance_between_two() -> None:
+def test_links_are_bounded() -> None:
     """Two tracks that are exchanged are told apart no better than the two budgets allow."""
     assert most_linked(RHO, 0) == 0.5
     assert most_linked(RHO, 100) == pytest.approx(gv.CGP(rho=2 * RHO).attacker(distance=100))
@@ -104,7 +104,7 @@ def test_luck_is_no_alarm() -> None:
         ({"protect": "point"}, {"epsilon": 0.01}),
     ],
 )
-def test_no_attack_beats_our_guarantees(how: dict[str, Any], asked: dict[str, Any]) -> None:
+def test_our_guarantees_hold(how: dict[str, Any], asked: dict[str, Any]) -> None:
     """Averages, smoothed tracks, homes and links of our own releases keep their bounds, whatever is protected."""
     locations = truth(people(12, days=2), **how)
     found = locations.attack(locations.points(**asked))
@@ -125,7 +125,7 @@ def test_averages_attain_the_bound() -> None:
     assert found.beaten == ()
 
 
-def test_a_day_is_not_a_year() -> None:
+def test_day_is_not_a_year() -> None:
     """Where any day is protected, the bound is that of what repeats on all days, which is averaged."""
     frame = people(4, days=10)
     one, all_days = truth(frame, protect="1 day"), truth(frame)
@@ -138,7 +138,7 @@ def test_a_day_is_not_a_year() -> None:
 
 
 @pytest.mark.parametrize("motion", ["person", "walking"])
-def test_the_smoother_is_that_of_releases(motion: str) -> None:
+def test_attackers_smoother_is_ours(motion: str) -> None:
     """The attacker's smoother has the error of `Release.smooth`."""
     locations = truth(people(3))
     release = locations.points(rho=RHO)
@@ -148,7 +148,7 @@ def test_the_smoother_is_that_of_releases(motion: str) -> None:
     np.testing.assert_allclose(found.off, np.sqrt((own**2).mean(axis=1)), rtol=1e-6)
 
 
-def test_smoothed_releases_are_not_smoothed_again() -> None:
+def test_smoothed_releases_stay() -> None:
     """A release that was smoothed is attacked as it is, with the bound of its guarantee."""
     locations = truth(people(3))
     found = locations.attack(locations.points(rho=RHO).smooth("walking"))
@@ -190,7 +190,7 @@ def test_broken_claims_are_found(tool: Any) -> None:
     assert "nothing bounds an attack" in unclaimed.verdict()
 
 
-def test_too_little_noise_of_ours_is_found() -> None:
+def test_too_little_noise_is_found() -> None:
     """A release with a third of the noise that its budget needs is beaten."""
     frame = people(30)
     locations = truth(frame)
@@ -199,7 +199,7 @@ def test_too_little_noise_of_ours_is_found() -> None:
     assert "averaging" in locations.attack(release.value, rho=RHO).beaten
 
 
-def test_rows_are_paired_by_person_and_time(tmp_path: Path) -> None:
+def test_rows_pair_by_time(tmp_path: Path) -> None:
     """Files in another order, and with fewer rows, are compared point by point; without times that is refused."""
     frame = people(4)
     released = moved(frame, np.full((len(frame), 2), [30.0, 40.0]))
@@ -216,7 +216,7 @@ def test_rows_are_paired_by_person_and_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_and_frames_are_attacked_alike(tmp_path: Path) -> None:
+def test_files_and_frames_agree(tmp_path: Path) -> None:
     """A release, its file with its certificate, its table and its geometries have one outcome."""
     locations = truth(people(3))
     release = locations.points(rho=RHO)
@@ -253,7 +253,7 @@ def test_pseudonyms_are_linked() -> None:
     assert far.bound < 0.52
 
 
-def test_links_do_not_follow_from_the_order() -> None:
+def test_links_ignore_order() -> None:
     """Exchanged tracks of two persons are linked wrongly: only places count."""
     rng = np.random.default_rng(3)
     places, person = rng.normal(scale=[[5000, 5000]], size=(2, 2))[np.arange(40) // 20], np.arange(40) // 20
@@ -262,7 +262,7 @@ def test_links_do_not_follow_from_the_order() -> None:
     assert [link(each).typical for each in (right, swapped)] == [1.0, 0.0]
 
 
-def test_a_map_of_the_crowd_helps() -> None:
+def test_crowd_maps_help() -> None:
     """Where all persons are at a few places, the map that the release gives moves points towards them."""
     rng = np.random.default_rng(4)
     places = np.array([[0.0, 0], [3000, 0], [0, 3000]])[rng.integers(0, 3, 3000)]
@@ -318,7 +318,7 @@ def rides() -> gv.Locations:
     return gv.Locations(pd.concat(parts, ignore_index=True), person="track", area="47.37,8.54,50km")
 
 
-def test_zones_keep_the_bound_of_their_centre(tmp_path: Path) -> None:
+def test_zones_keep_centre_bound(tmp_path: Path) -> None:
     """Circles find the centre of a disc, as far as its law allows; straight lines find the home, and have no bound."""
     tracks = rides()
     release = tracks.hide_places("47.37,8.54", hide=200, centres=tmp_path / "centres.json", keep=["track"])
@@ -331,7 +331,7 @@ def test_zones_keep_the_bound_of_their_centre(tmp_path: Path) -> None:
         tracks.attack(release)
 
 
-def test_zones_around_the_home_are_found() -> None:
+def test_zones_around_home_are_found() -> None:
     """A tool that cuts a disc around the home itself is seen through by its circle."""
     tracks = rides()
     frame = tracks._rows.known().form.own_coords()
@@ -379,7 +379,7 @@ def test_outcomes_are_tables(outcome: Attacks) -> None:
     assert least == frame[(frame.attack == "home") & (frame.whom == whom)].off.iloc[0]
 
 
-def test_geometries_and_arrays_are_attacked() -> None:
+def test_geometries_and_arrays() -> None:
     """Points without persons and times are attacked as one person's."""
     places = geopandas.GeoSeries.from_xy([-122.41, -122.45, -122.42], [37.78, 37.76, 37.77], crs=4326)
     locations = gv.Locations(places, area=BAY)

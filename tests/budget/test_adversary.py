@@ -32,7 +32,7 @@ def read_all(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def test_traces_are_found_where_they_are(tmp_path: Path) -> None:
+def test_planted_traces_are_found(tmp_path: Path) -> None:
     """A ledger that stored the truth, in any of these ways, would be noticed."""
     for content in (TRUTH.tobytes(), base64.b64encode(b"x" + TRUTH.tobytes()), repr(TRUTH.tolist()).encode()):
         (tmp_path / "ledger.db").write_bytes(content)
@@ -40,7 +40,7 @@ def test_traces_are_found_where_they_are(tmp_path: Path) -> None:
 
 
 @EVERY_QUESTION
-def test_a_ledger_holds_no_location(name: str, tmp_path: Path) -> None:
+def test_ledgers_hold_no_location(name: str, tmp_path: Path) -> None:
     """The rows of a ledger tell charges and releases; no byte of its files holds a true location."""
     ledger = gv.Ledger(tmp_path / "ledger.db")
     ledger.create("ann", rho=1)

@@ -37,7 +37,7 @@ def released(ledger: Ledger, label: str | None = None) -> gv.Release:
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
-def test_a_backup_is_the_ledger_at_one_moment(tmp_path: Path, key: bytes | None) -> None:
+def test_backups_are_one_moment(tmp_path: Path, key: bytes | None) -> None:
     """A backup is verified, can be read, and cannot be charged, while the ledger is used on."""
     ledger = Ledger(tmp_path / "budget.db", secret=key)
     ledger.create("ann", rho=1)
@@ -55,7 +55,7 @@ def test_a_backup_is_the_ledger_at_one_moment(tmp_path: Path, key: bytes | None)
     assert ledger.verify() == 5
 
 
-def test_a_backup_is_made_while_others_charge(tmp_path: Path) -> None:
+def test_backup_during_charges(tmp_path: Path) -> None:
     """A backup that is made during charges holds whole charges only."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -79,8 +79,11 @@ def test_a_backup_is_made_while_others_charge(tmp_path: Path) -> None:
     assert ledger.verify() >= found[-1]
 
 
-def test_a_backup_is_restored_if_nothing_was_charged_since(tmp_path: Path) -> None:
-    """The newest certificate tells; what was stored is answered the same, for free."""
+def test_unchanged_backup_is_restored(tmp_path: Path) -> None:
+    """A backup is restored if nothing was charged since.
+
+    The newest certificate tells; what was stored is answered the same, for free.
+    """
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     first = released(ledger, "walk")
@@ -100,7 +103,7 @@ def test_a_backup_is_restored_if_nothing_was_charged_since(tmp_path: Path) -> No
     assert not [path for path in tmp_path.iterdir() if "part" in path.name]
 
 
-def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
+def test_old_backups_are_refused(tmp_path: Path) -> None:
     """An older backup is refused, or all budget that is left is written off, on record."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -123,7 +126,7 @@ def test_a_backup_that_is_behind_is_not_restored(tmp_path: Path) -> None:
     released(found, "walk")
 
 
-def test_lost_accounts_need_a_reason(tmp_path: Path) -> None:
+def test_lost_accounts_need_reason(tmp_path: Path) -> None:
     """After a write-off, an account that may have been opened and spent before is opened with a reason only."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.backup(tmp_path / "monday.db")
@@ -147,7 +150,7 @@ def test_lost_accounts_need_a_reason(tmp_path: Path) -> None:
             opened.create("ann", rho=1)
 
 
-def test_reasons_of_new_accounts_are_verified(tmp_path: Path) -> None:
+def test_account_reasons_are_verified(tmp_path: Path) -> None:
     """An account that was opened after a write-off without a reason, behind the ledger's back, is noticed."""
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.backup(tmp_path / "monday.db")
@@ -159,7 +162,7 @@ def test_reasons_of_new_accounts_are_verified(tmp_path: Path) -> None:
         found.verify()
 
 
-def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
+def test_non_backups_are_refused(tmp_path: Path) -> None:
     """Another file, no file or a database is refused as a backup."""
     (tmp_path / "text.db").write_text("nothing of the kind" * 100)
     with pytest.raises(LedgerUnavailable, match="Nothing was restored"):
@@ -173,7 +176,7 @@ def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.db"]
 
 
-def test_an_old_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
+def test_old_copy_is_noticed(tmp_path: Path) -> None:
     """An old copy is noticed, also one that was written into the same file."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
@@ -188,8 +191,11 @@ def test_an_old_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
         ledger.create("bob", rho=1)
 
 
-def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path) -> None:
-    """By a process that has never seen it, in both stores, wherever the witness is; the label is not drawn twice."""
+def test_witness_notices_set_back(place: str, tmp_path: Path) -> None:
+    """A witness notices that a ledger was set back.
+
+    By a process that has never seen it, in both stores, wherever the witness is; the label is not drawn twice.
+    """
     for witness in (tmp_path / "witness.db", database(f"witness{os.getpid()}")):
         ledger = Ledger(place, witness=witness)
         name = f"ann{len(ledger.accounts())}"
@@ -215,7 +221,7 @@ def test_a_witness_notices_that_a_ledger_was_set_back(place: str, tmp_path: Path
         assert unaware.account(name).spent == 0
 
 
-def test_a_witness_can_be_told_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_witness_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A witness is told when the user asks for it; the environment can name one for every ledger."""
     ledger = Ledger(tmp_path / "budget.db")
     entry = ledger.create("ann", rho=1)
@@ -228,8 +234,8 @@ def test_a_witness_can_be_told_on_demand(tmp_path: Path, monkeypatch: pytest.Mon
         released(Ledger(tmp_path / "budget.db"))
 
 
-def test_a_witness_never_goes_back(tmp_path: Path) -> None:
-    """Processes may tell it in another order than they charged."""
+def test_witness_never_goes_back(tmp_path: Path) -> None:
+    """A witness never goes back. Processes may tell it in another order than they charged."""
     witness = Witness(tmp_path / "witness.db")
     witness.record("one", Head(5, "five"))
     witness.record("one", Head(4, "four"))
@@ -238,7 +244,7 @@ def test_a_witness_never_goes_back(tmp_path: Path) -> None:
     assert witness.head("none") is None
 
 
-def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
+def test_releases_wait_for_witness(tmp_path: Path) -> None:
     """A release waits until its witness can be told; its charge is kept."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")
     ledger.create("ann", rho=1)
@@ -254,7 +260,7 @@ def test_nothing_is_released_without_its_witness(tmp_path: Path) -> None:
     assert ledger.verify() == 4
 
 
-def test_a_restored_ledger_is_compared_with_its_witness(tmp_path: Path) -> None:
+def test_restored_ledger_renews_witness(tmp_path: Path) -> None:
     """The witness of a ledger that was written off begins anew."""
     witness = tmp_path / "witness.db"
     ledger = Ledger(tmp_path / "budget.db", witness=witness)
@@ -271,7 +277,7 @@ def test_a_restored_ledger_is_compared_with_its_witness(tmp_path: Path) -> None:
         released(ledger)
 
 
-def test_a_ledger_is_not_its_own_witness(place: str, tmp_path: Path) -> None:
+def test_ledger_is_no_witness(place: str, tmp_path: Path) -> None:
     """Neither a ledger nor a copy of it nor another name of its file is its witness."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -288,7 +294,7 @@ def test_a_ledger_is_not_its_own_witness(place: str, tmp_path: Path) -> None:
             Ledger(place, witness=witness)
 
 
-def test_a_backup_can_be_read_though_a_witness_knows_of_more(tmp_path: Path) -> None:
+def test_witnessed_backups_are_readable(tmp_path: Path) -> None:
     """A backup can be read, though its witness knows that it is behind the ledger."""
     witness = tmp_path / "witness.db"
     ledger = Ledger(tmp_path / "budget.db", witness=witness)
@@ -300,8 +306,8 @@ def test_a_backup_can_be_read_though_a_witness_knows_of_more(tmp_path: Path) -> 
         assert backup.verify() == 1
 
 
-def test_errors_of_a_witness_say_so(tmp_path: Path) -> None:
-    """Whoever has to mend it must know which of the two places it is."""
+def test_witness_errors_say_so(tmp_path: Path) -> None:
+    """Errors of a witness say so. Whoever has to mend it must know which of the two places it is."""
     with pytest.raises(LedgerUnavailable, match=r"^The witness of the ledger: .* is a folder\. .*"):
         Ledger(tmp_path / "budget.db", witness=tmp_path)
     with pytest.raises(LedgerUnavailable, match=r"is a folder\. .*Give the path of a file"):
@@ -386,7 +392,7 @@ print(turns)
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["backup", "restore"])
-def test_killed_copies_are_never_charged(what: str, tmp_path: Path) -> None:
+def test_killed_copies_charge_nothing(what: str, tmp_path: Path) -> None:
     """A backup or a written-off restore killed at any statement leaves nothing that is charged, or is empty."""
     with Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db") as ledger:
         ledger.create("ann", rho=1)
@@ -415,7 +421,7 @@ def test_unfinished_copies_say_so(tmp_path: Path) -> None:
     assert not (tmp_path / "new.db").exists()
 
 
-def test_backups_at_once_are_apart(tmp_path: Path) -> None:
+def test_simultaneous_backups_are_apart(tmp_path: Path) -> None:
     """Of threads that back up into one file at the same time, one does so, and the others are refused."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)

@@ -69,7 +69,7 @@ def test_bad_requests_fail_alone(place: str, name: str) -> None:
     assert ledger.verify() == 32
 
 
-def test_a_batch_that_fails_is_tried_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_batches_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One request that no store takes does not take others with it."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -109,8 +109,11 @@ def test_a_batch_that_fails_is_tried_one_by_one(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each until its own deadline, from the beginning of its call, and not one after the other."""
+def test_threads_wait_together(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads wait for a held ledger together.
+
+    Each until its own deadline, from the beginning of its call, and not one after the other.
+    """
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     other = Ledger(place)
@@ -153,7 +156,7 @@ def test_threads_wait_for_a_held_ledger_together(place: str, monkeypatch: pytest
     assert ledger.verify() == 2
 
 
-def test_a_charge_that_a_database_refuses_fails_alone(place: str) -> None:
+def test_refused_charge_fails_alone(place: str) -> None:
     """Others that share its commit are charged, also if the database refuses only at the end."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)

@@ -91,7 +91,7 @@ def test_a_chain_computed_anew(place: str, key: bytes | None) -> None:
         ledger.verify(certificates)
 
 
-def test_certificates_of_other_ledgers_are_noticed(tmp_path: Path) -> None:
+def test_foreign_certificates_are_noticed(tmp_path: Path) -> None:
     """A certificate is verified against its own ledger only."""
     one, other = (Ledger(tmp_path / name) for name in ("a.db", "b.db"))
     for ledger in (one, other):
@@ -103,8 +103,11 @@ def test_certificates_of_other_ledgers_are_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("amount", "told"), [("2", "more than was left"), ("0.0000001", "the price of the release")])
-def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: str, told: str) -> None:
-    """Even if whoever wrote it knew the key and kept chain and accounts consistent."""
+def test_overdrawn_charges_are_noticed(place: str, amount: str, told: str) -> None:
+    """A charge that an account could not pay is noticed.
+
+    Even if whoever wrote it knew the key and kept chain and accounts consistent.
+    """
     ledger = Ledger(place, secret=KEY)
     ledger.create("ann", rho=1)
     with ledger._book.writing(["ann"]) as (transaction, journal):
@@ -116,7 +119,7 @@ def test_a_charge_that_an_account_could_not_pay_is_noticed(place: str, amount: s
 
 
 @pytest.mark.slow
-def test_keys_may_be_of_any_length(place: str) -> None:
+def test_keys_of_any_length(place: str) -> None:
     """Keys may be long: those of questions about many persons hold all of their names."""
     names = [f"person {i}" for i in range(1500)]
     ledger = Ledger(place)
@@ -135,7 +138,7 @@ def test_keys_may_be_of_any_length(place: str) -> None:
 
 
 @pytest.mark.parametrize("again", ["create", "lower"])
-def test_accounts_that_were_set_back_on_record_are_noticed(place: str, again: str) -> None:
+def test_set_back_accounts_are_noticed(place: str, again: str) -> None:
     """A line that opens an account again, or raises a total without an override, is none that a ledger writes."""
     ledger = Ledger(place, secret=KEY)
     ledger.create("ann", rho=1)

@@ -76,8 +76,11 @@ def killed(place: str, moments: int, seed: int, *, keyed: bool) -> None:
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True], ids=["unkeyed", "keyed"])
-def test_a_crash_costs_budget_never_privacy(place: str, keyed: bool) -> None:
-    """Every release that got out is in the ledger, one for each question with a key, and the ledger verifies."""
+def test_crashes_cost_budget_only(place: str, keyed: bool) -> None:
+    """A crash costs budget, never privacy.
+
+    Every release that got out is in the ledger, one for each question with a key, and the ledger verifies.
+    """
     killed(place, 2, seed=1, keyed=keyed)
 
 
@@ -89,8 +92,8 @@ def test_two_hundred_crashes(place: str, keyed: bool) -> None:
     killed(place, 200, seed=2, keyed=keyed)
 
 
-def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
-    """A clear error; what was there stays, and the ledger goes on when there is room."""
+def test_full_disks_release_nothing(tmp_path: Path) -> None:
+    """A full disk releases nothing. A clear error; what was there stays, and the ledger goes on when there is room."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
     ledger.create("ann", rho=1)
@@ -115,7 +118,7 @@ def test_a_full_disk_releases_nothing(tmp_path: Path) -> None:
 
 @POSIX
 @pytest.mark.slow
-def test_files_that_may_not_grow(tmp_path: Path) -> None:
+def test_file_size_limits(tmp_path: Path) -> None:
     """The operating system's limit on the size of files is noticed."""
     script = (
         "import resource, signal, sys, geoveil as gv\n"
@@ -137,7 +140,7 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
     assert Ledger(path).verify() > 1
 
 
-def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_ledgers(tmp_path: Path) -> None:
     """Not a database, not a folder, another version, a wrong key, no server."""
     (tmp_path / "text.db").write_text("nothing of the kind" * 100)
     for bad in (tmp_path / "text.db", tmp_path / "none" / "budget.db", tmp_path):
@@ -165,7 +168,7 @@ def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:
         Ledger(path, secret=KEY)
 
 
-def test_a_read_only_ledger_releases_nothing(tmp_path: Path) -> None:
+def test_read_only_releases_nothing(tmp_path: Path) -> None:
     """A read-only ledger is refused with a clear error before anything is drawn."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
@@ -177,8 +180,8 @@ def test_a_read_only_ledger_releases_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_locked_ledger_is_waited_for(place: str) -> None:
-    """For as long as was said, and then with a typed error."""
+def test_locked_ledger_waits(place: str) -> None:
+    """A locked ledger is waited for. For as long as was said, and then with a typed error."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     other = Ledger(place)
@@ -189,8 +192,11 @@ def test_a_locked_ledger_is_waited_for(place: str) -> None:
     assert ledger.account("ann").spent == Decimal("1e-6")
 
 
-def test_a_database_that_restarts_loses_nothing() -> None:
-    """In the middle of a transaction: an error, nothing charged; then it goes on."""
+def test_database_restart_loses_nothing() -> None:
+    """A database that restarts loses nothing.
+
+    In the middle of a transaction: an error, nothing charged; then it goes on.
+    """
     place = database(f"restart{os.getpid()}")
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -213,7 +219,7 @@ def test_a_database_that_restarts_loses_nothing() -> None:
     assert server() is not None
 
 
-def test_a_clock_that_is_wrong_stops_nothing(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_clocks_stop_nothing(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines are ordered by their numbers; their times are what the clock said."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -236,7 +242,7 @@ def test_a_clock_that_is_wrong_stops_nothing(place: str, monkeypatch: pytest.Mon
     assert ledger.verify() == 4
 
 
-def test_an_interruption_stops_one_thread_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruption_stops_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that shared a commit with it are charged nevertheless."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -271,8 +277,11 @@ def test_an_interruption_stops_one_thread_alone(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("ending", ["raise SystemExit", "raise KeyboardInterrupt", "raise GeneratorExit"])
-def test_functions_of_the_users_own_see_the_data_once_for_each_charge(place: str, ending: str) -> None:
-    """However a user's function ends, its attempt is spent, and another function is charged anew."""
+def test_own_functions_pay_always(place: str, ending: str) -> None:
+    """Functions of the user's own see the data once for each charge.
+
+    However a user's function ends, its attempt is spent, and another function is charged anew.
+    """
     ledger = Ledger(place)
     ledger.create("ann", rho="1e-5")
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
@@ -313,7 +322,7 @@ print(session.answer(leave, lipschitz=1, rho="1e-6", key="k").value)
 
 
 @pytest.mark.slow
-def test_functions_that_end_the_process_pay_each_time(place: str) -> None:
+def test_exiting_functions_pay(place: str) -> None:
     """`os._exit` and `kill -9` are no way around a charge, and the answer that comes at last is stored."""
     ledger = Ledger(place)
     ledger.create("ann", rho="1e-5")
@@ -329,7 +338,7 @@ def test_functions_that_end_the_process_pay_each_time(place: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, SystemExit, RuntimeError])
 @pytest.mark.parametrize("where", ["progress", "draw"])
-def test_questions_that_are_interrupted_are_spent(
+def test_interrupted_questions_are_spent(
     place: str, where: str, problem: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Built-in questions too, by a callback or anywhere; the answer that is drawn later verifies."""

@@ -222,7 +222,7 @@ def stop_main() -> None:
 
 
 @POSIX
-def test_work_goes_on_without_its_caller() -> None:
+def test_work_outlives_its_caller() -> None:
     """A signal interrupts the main thread at once, and not the work that it waits for."""
     going, ended = threading.Event(), threading.Event()
 
@@ -239,7 +239,7 @@ def test_work_goes_on_without_its_caller() -> None:
 
 
 @POSIX
-def test_a_fork_finds_one_thread() -> None:
+def test_forks_find_one_thread() -> None:
     """The thread that does the main thread's work ends before a fork, and each of the two has another one after it."""
     before = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0
     assert uninterrupted(_thread.get_ident) != _thread.get_ident()
@@ -289,7 +289,7 @@ READINGS: dict[str, Callable[[Ledger], object]] = {
 # The error may be raised while an object of an earlier test is deleted.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("reading", READINGS)
-def test_an_interrupted_reading_holds_up_nobody(tmp_path: Path, reading: str) -> None:
+def test_interrupted_reading_blocks_nobody(tmp_path: Path, reading: str) -> None:
     """Wherever the main thread is interrupted while it reads a ledger, other threads go on, and so does the next call.
 
     The error is raised before each step of the store's code in turn, since a signal may be handled between any two.
@@ -329,7 +329,7 @@ def test_an_interrupted_reading_holds_up_nobody(tmp_path: Path, reading: str) ->
 
 
 @POSIX
-def test_an_interrupted_wait_charges_nothing(tmp_path: Path) -> None:
+def test_interrupted_waits_charge_nothing(tmp_path: Path) -> None:
     """A charge that is interrupted before a thread commits it is withdrawn."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -354,7 +354,7 @@ def test_an_interrupted_wait_charges_nothing(tmp_path: Path) -> None:
     assert charged_releases(ledger) == {"next": 1}
 
 
-def test_an_outcome_that_cannot_be_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_outcomes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads whose commit was interrupted are told that it is unknown, if the ledger cannot be read afterwards."""
     ledger, other = Ledger(tmp_path / "budget.db"), Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -376,7 +376,7 @@ def test_an_outcome_that_cannot_be_looked_up(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_a_silent_witness_spends_only_charges(tmp_path: Path) -> None:
+def test_silent_witness_spends_charges(tmp_path: Path) -> None:
     """If a commit cannot be witnessed, only the requests that it charged are told that they were."""
     ledger = Ledger(tmp_path / "budget.db", witness=tmp_path / "witness.db")
     ledger.create("ann", rho="1e-6")

@@ -42,7 +42,7 @@ def _asking(place: str, results: Any) -> None:
 
 @POSIX
 @pytest.mark.slow
-def test_processes_with_one_key_get_one_answer(place: str) -> None:
+def test_one_key_one_answer(place: str) -> None:
     """Processes that ask with one key get one charge, one draw and identical answers."""
     ledger = Ledger(place)
     ledger.create("ann", rho="1e-5")
@@ -55,8 +55,8 @@ def test_processes_with_one_key_get_one_answer(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_others_wait_while_someone_draws(place: str) -> None:
-    """Who draws is not overtaken; who waits too long is told."""
+def test_others_wait_for_draws(place: str) -> None:
+    """Others wait while someone draws. Who draws is not overtaken; who waits too long is told."""
     ledger, other = Ledger(place), Ledger(place)
     ledger.create("ann", rho=1)
     mine = charge(ledger, "ann", key="k")
@@ -68,8 +68,8 @@ def test_others_wait_while_someone_draws(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
-    """Whose turn it is is known to the whole process."""
+def test_two_ledgers_draw_once(place: str) -> None:
+    """Two ledgers of one process do not draw twice. Whose turn it is is known to the whole process."""
     one, other = Ledger(place), Ledger(place)
     one.create("ann", rho=1)
     found = charge(one, "ann", key="k")
@@ -80,7 +80,7 @@ def test_two_ledgers_of_one_process_do_not_draw_twice(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_who_waits_for_an_answer_gets_it_when_it_is_there(place: str) -> None:
+def test_waiting_threads_are_woken(place: str) -> None:
     """Threads of the same process are woken; they do not ask the store again and again."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -108,7 +108,7 @@ def test_who_waits_for_an_answer_gets_it_when_it_is_there(place: str) -> None:
     assert ledger.verify() == 3
 
 
-def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
+def test_leases_distrust_clocks(tmp_path: Path) -> None:
     """An attempt on another machine whose clock is ahead by years blocks its key for minutes at most."""
     place = str(tmp_path / "budget.db")
     ledger, other = Ledger(place), Ledger(place)
@@ -128,7 +128,7 @@ def test_a_lease_does_not_trust_clocks(tmp_path: Path) -> None:
     assert ledger.account("ann").spent == Decimal("2e-6")
 
 
-def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leases_are_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A draw that takes hours keeps its lease, and gets back none that has expired and was taken over."""
     monkeypatch.setattr(turns, "_RENEWAL", 0.001)
     place = str(tmp_path / "budget.db")
@@ -154,7 +154,7 @@ def test_a_lease_is_renewed_while_its_answer_is_drawn(tmp_path: Path, monkeypatc
     assert json.loads(owner())["token"] == second.token
 
 
-def test_long_draws_hold_their_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_draws_renew_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A map of a crowd, which may be a file or on a cluster, renews its lease; an answer from memory does not."""
     held: list[str] = []
     holding = Charges.holding
@@ -173,7 +173,7 @@ def test_long_draws_hold_their_leases(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @POSIX
-def test_a_function_that_forks_gets_one_answer(place: str) -> None:
+def test_forking_function_answers_once(place: str) -> None:
     """The process that was charged has it; the fork, which could draw another one for the same charge, has none."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -198,7 +198,7 @@ def test_a_function_that_forks_gets_one_answer(place: str) -> None:
 
 
 @POSIX
-def test_a_fork_does_not_store_what_its_parent_was_charged_for(place: str) -> None:
+def test_forks_store_nothing(place: str) -> None:
     """A fork stores no answer, which would be a second one for its parent's charge."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -216,7 +216,7 @@ def test_a_fork_does_not_store_what_its_parent_was_charged_for(place: str) -> No
 
 
 @POSIX
-def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
+def test_killed_holders_are_replaced(place: str) -> None:
     """The lease of a killed process is taken over, also while its parent has not noticed that it has ended."""
     ledger = Ledger(place, timeout=20)
     ledger.create("ann", rho=1)
@@ -241,7 +241,7 @@ def test_a_process_that_was_killed_holds_up_nobody(place: str) -> None:
     assert ledger.account("ann").spent == Decimal("2e-6")
 
 
-def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
+def test_other_containers_count_alive() -> None:
     """A process of another container, whose number is not valid here, counts as alive until its lease is over."""
     told = json.loads(turns.owner_of("token", PAST))
     elsewhere = {**told, "home": "another namespace", "process": 2**22 + 1}
@@ -252,7 +252,7 @@ def test_a_process_in_another_container_is_not_taken_for_a_dead_one() -> None:
         assert "pid:[" in told["home"]
 
 
-def test_a_lease_is_timed_by_the_store(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_times_leases(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease of another machine expires ten minutes after it was renewed by the store's clock, not by a machine's."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -286,7 +286,7 @@ def _owner(ledger: Ledger) -> str:
     return str(owner)
 
 
-def test_machines_of_one_name_are_told_apart() -> None:
+def test_same_named_machines_differ() -> None:
     """A process on another machine counts as alive, though that machine has the same name and gave the same ids."""
     told = json.loads(turns.owner_of("token", PAST))
     machine, _, container = told["home"].partition(" ")
@@ -296,14 +296,14 @@ def test_machines_of_one_name_are_told_apart() -> None:
     assert not turns.is_held(json.dumps({**other, "home": told["home"]}), PAST)
 
 
-def test_a_lease_of_an_earlier_geoveil_has_expired() -> None:
+def test_older_leases_expired() -> None:
     """A lease that was timed by the clock of a machine, which may be wrong, holds up nobody."""
     told = json.loads(turns.owner_of("token", PAST))
     assert not turns.is_held(json.dumps({**told, "home": "a host", "since": time.time()}), PAST)
 
 
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "drawing"])
-def test_a_refused_holder_asks_again_for_free(tmp_path: Path, stored: bool) -> None:
+def test_refused_holder_asks_free(tmp_path: Path, stored: bool) -> None:
     """A process whose lease expired is told that another one has paid, and gets that answer without paying again."""
     place = str(tmp_path / "budget.db")
     ledger, other = Ledger(place), Ledger(place)
@@ -341,7 +341,7 @@ def ask_again(ledger: Ledger) -> Charge:
     return Charges.of(ledger).charge(["ann"], cost, query=line["query"], parameters=parameters, key="k")
 
 
-def test_an_attempt_that_has_ended_is_charged_again(place: str) -> None:
+def test_ended_attempts_charge_again(place: str) -> None:
     """An answer is stored once for each charge, and none for an attempt that was abandoned."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)

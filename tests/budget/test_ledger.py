@@ -53,7 +53,7 @@ def test_an_account_is_kept(place: str) -> None:
     assert again.verify() == 3
 
 
-def test_what_enters_at_which_price(place: str) -> None:
+def test_units_enter_at_prices(place: str) -> None:
     """ε-GP enters an account of ρ as ε²/2; nothing enters an account of ε but pure GP; metrics do not mix."""
     ledger = Ledger(place)
     ledger.create("rho", rho=1)
@@ -73,7 +73,7 @@ def test_what_enters_at_which_price(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_parts_are_the_whole(tmp_path: Path) -> None:
+def test_ten_thousand_parts(tmp_path: Path) -> None:
     """Charges of a total divided all pass, and the next is refused."""
     total = gv.CGP(rho=1) / 3
     ledger = Ledger(tmp_path / "budget.db")
@@ -96,8 +96,11 @@ def test_ten_thousand_parts_are_the_whole(tmp_path: Path) -> None:
         account.charge(small)
 
 
-def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
-    """One person without budget stops a release about all, or is left out and listed."""
+def test_all_or_none_charged(place: str) -> None:
+    """All or none are charged unless some are skipped.
+
+    One person without budget stops a release about all, or is left out and listed.
+    """
     ledger = Ledger(place)
     for name, rho in (("ann", "1e-4"), ("bob", "1e-7"), ("cy", "1e-4")):
         ledger.create(name, rho=rho)
@@ -111,7 +114,7 @@ def test_all_or_none_are_charged_unless_some_are_skipped(place: str) -> None:
     assert ledger.verify() == 4
 
 
-def test_an_error_names_no_one_if_all_would_be_skipped(place: str) -> None:
+def test_errors_name_no_one(place: str) -> None:
     """The error tells how much the account that is nearest to enough has left: so much can be asked for."""
     ledger = Ledger(place)
     for name, rho in (("ann", "1e-7"), ("bob", "2e-7"), ("cy", "1e-8")):
@@ -122,8 +125,8 @@ def test_an_error_names_no_one_if_all_would_be_skipped(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_many_people_are_charged_at_once(place: str) -> None:
-    """In one transaction, with one line of the history."""
+def test_many_charged_at_once(place: str) -> None:
+    """Many people are charged at once. In one transaction, with one line of the history."""
     ledger = Ledger(place)
     names = [f"p{i}" for i in range(12_000)]
     ledger.create(*names, rho=1)
@@ -136,8 +139,8 @@ def test_many_people_are_charged_at_once(place: str) -> None:
     assert ledger.verify() == 2
 
 
-def test_totals_are_lowered_and_raised_only_on_record(place: str) -> None:
-    """A larger total takes an override with a reason."""
+def test_totals_change_on_record(place: str) -> None:
+    """Totals are lowered and raised only on record. A larger total takes an override with a reason."""
     ledger = Ledger(place)
     ledger.create("ann", rho="1e-4")
     ledger.lower("ann", rho="5e-5")
@@ -157,7 +160,7 @@ def test_totals_are_lowered_and_raised_only_on_record(place: str) -> None:
         charge(ledger, "nobody")
 
 
-def test_a_key_is_charged_once(place: str) -> None:
+def test_keys_are_charged_once(place: str) -> None:
     """An answer with a key is released again for free, and no other is stored for the same charge."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -172,8 +175,11 @@ def test_a_key_is_charged_once(place: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["k", None])
-def test_an_attempt_without_an_answer_is_spent(place: str, key: str | None) -> None:
-    """The next one is charged anew, and what the first one draws later is refused."""
+def test_unanswered_attempts_are_spent(place: str, key: str | None) -> None:
+    """An attempt without an answer is spent.
+
+    The next one is charged anew, and what the first one draws later is refused.
+    """
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     half = charge(ledger, "ann", key=key, release="r1")
@@ -191,7 +197,7 @@ def test_an_attempt_without_an_answer_is_spent(place: str, key: str | None) -> N
 
 @POSIX
 @pytest.mark.slow
-def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -> None:
+def test_concurrent_charges_never_overspend(place: str) -> None:
     """Eight processes of 8 threads: no charge is lost, and the total is met to the last one."""
     ledger = Ledger(place)
     # Two of three get something.
@@ -206,7 +212,7 @@ def test_processes_and_threads_that_charge_at_once_never_overspend(place: str) -
 
 
 @POSIX
-def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
+def test_forks_have_own_connections(place: str) -> None:
     """A forked process opens another connection instead of using its parent's."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -225,7 +231,7 @@ def test_a_forked_process_has_a_connection_of_its_own(place: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Nearly everything would be lost")
 @pytest.mark.parametrize("budget", [{"rho": "1e-6"}, {"epsilon": "0.001"}], ids=["CGP", "GP"])
-def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, str]) -> None:
+def test_file_charges_everyone(tmp_path: Path, budget: dict[str, str]) -> None:
     """All or none; people without budget stop it, or are left out and listed; the ledger keeps a digest."""
     from tests.formats import make, people
 
@@ -268,9 +274,7 @@ def test_a_file_is_charged_for_everyone_in_it(tmp_path: Path, budget: dict[str, 
         release_of("points", path, to=tmp_path / "out.parquet", **{**how, "person": None, "subject": None})
 
 
-def test_a_key_in_the_environment_is_the_key_itself_or_a_file_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_key_or_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One variable is the key, another one names its file; a path is not taken for a key."""
     file = tmp_path / "ledger.key"
     file.write_bytes(KEY + b"\n")
@@ -291,21 +295,21 @@ def test_a_key_in_the_environment_is_the_key_itself_or_a_file_of_it(
 
 
 @pytest.mark.parametrize("key", [b" \t thirty bytes of which some ", b"\n" * 17, bytes(range(32))])
-def test_all_bytes_of_a_key_in_a_file_count(tmp_path: Path, key: bytes) -> None:
+def test_key_file_bytes_count(tmp_path: Path, key: bytes) -> None:
     """Only a newline at the end is left out, which editors add."""
     for name, end in (("plain", b"\n"), ("windows", b"\r\n")):
         (tmp_path / name).write_bytes(key + end)
         assert secret_of(tmp_path / name) == key
 
 
-def test_a_key_is_not_repeated_in_messages() -> None:
+def test_messages_hide_keys() -> None:
     """A text is taken as the path of a file; the message about it may be about the key itself."""
     with pytest.raises(InvalidParameter) as refused:
         Ledger("budget.db", secret="hunter2, and more than 16 bytes")  # type: ignore[arg-type]
     assert "hunter2" not in str(refused.value)
 
 
-def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
+def test_ledger_repr(place: str) -> None:
     """Its repr states the place, the accounts and the entries, and so does a notebook."""
     ledger = gv.Ledger(place)
     ledger.create("ann", "bob", rho=1e-3)
@@ -318,7 +322,7 @@ def test_a_ledger_shows_where_it_is_and_how_much_is_in_it(place: str) -> None:
     assert "<dt>accounts</dt><dd>2</dd>" in ledger._repr_html_()
 
 
-def test_accounts_are_opened_for_units(place: str) -> None:
+def test_accounts_have_units(place: str) -> None:
     """The unit is that of the total; a metric beside it, or what is no unit of one person, is refused."""
     ledger = gv.Ledger(place)
     ledger.create("ann", rho=1e-3, protect="1 day")
@@ -350,7 +354,7 @@ def test_accounts_are_opened_for_units(place: str) -> None:
         "host=127.0.0.1 port=1 dbname=budgets user=ann password=hunter2 sslpassword=hunter3",
     ],
 )
-def test_a_ledger_shows_no_password(url: str) -> None:
+def test_repr_hides_passwords(url: str) -> None:
     """A PostgreSQL ledger is named by database, host, port and user, and nothing else of its connection string."""
     from geoveil.budget.stores import open_store
 

@@ -23,7 +23,7 @@ LOOKS: dict[str, Callable[[Ledger], object]] = {
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_a_set_back_is_noticed_before_charging(place: str, look: str) -> None:
+def test_set_back_is_noticed(place: str, look: str) -> None:
     """A process that has opened or read a ledger charges no older copy of it, so that totals hold."""
     ledger = Ledger(place)
     first = ledger.create("ann", rho="1e-3")
@@ -38,7 +38,7 @@ def test_a_set_back_is_noticed_before_charging(place: str, look: str) -> None:
 
 
 @pytest.mark.parametrize("look", ["read", "verified", "shown", "refused"])
-def test_the_newest_reading_is_remembered(place: str, look: str) -> None:
+def test_newest_reading_is_remembered(place: str, look: str) -> None:
     """A process remembers the entries that others have made since it opened the ledger, once it has seen them."""
     ledger, other = Ledger(place), Ledger(place)
     ledger.create("ann", rho="1e-3")

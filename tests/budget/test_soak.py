@@ -37,7 +37,7 @@ for count in map(int, sys.argv[3:]):
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-def test_steady_load_takes_no_more_memory(tmp_path: Path) -> None:
+def test_steady_load_keeps_memory(tmp_path: Path) -> None:
     """A process that charges and stores in three threads, with a witness, grows by less than 100 bytes a charge."""
     counts = (2_000, 10_000)
     places = str(tmp_path / "budget.db"), str(tmp_path / "witness.db")

@@ -29,8 +29,11 @@ from tests.patience import impatient
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
 @pytest.mark.parametrize("edited", ["NULL", "'{}'"])
-def test_stored_answers_that_were_edited_are_noticed(place: str, key: bytes | None, edited: str) -> None:
-    """Emptied ones are not drawn again under the old charge, and changed ones are not handed out."""
+def test_edited_answers_are_noticed(place: str, key: bytes | None, edited: str) -> None:
+    """Stored answers that were edited are noticed.
+
+    Emptied ones are not drawn again under the old charge, and changed ones are not handed out.
+    """
     ledger = Ledger(place, secret=key)
     ledger.create("ann", rho=1)
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
@@ -57,7 +60,7 @@ gv.Locations(np.zeros((3, 2))).session(ledger=gv.Ledger(sys.argv[1]), subject="a
 
 
 @pytest.mark.slow
-def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_holds(place: str) -> None:
+def test_crashed_answers_are_certified(place: str) -> None:
     """A crash between charge and store costs budget; the next answer is a charge and a release of its own."""
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
@@ -69,7 +72,7 @@ def test_an_answer_that_is_drawn_again_after_a_crash_has_a_certificate_that_hold
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["unkeyed", "keyed"])
-def test_answers_that_were_exchanged_are_noticed(place: str, key: bytes | None) -> None:
+def test_exchanged_answers_are_noticed(place: str, key: bytes | None) -> None:
     """The chain covers the key under which an answer is stored."""
     ledger = Ledger(place, secret=key)
     ledger.create("ann", rho=1)
@@ -97,8 +100,11 @@ def test_answers_that_were_exchanged_are_noticed(place: str, key: bytes | None) 
         ledger.verify()
 
 
-def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: str) -> None:
-    """What they cost stays spent, their keys are never drawn again, and the history stays whole."""
+def test_answers_can_be_forgotten(place: str) -> None:
+    """Only answers with a key are kept and until they are forgotten.
+
+    What they cost stays spent, their keys are never drawn again, and the history stays whole.
+    """
     ledger = Ledger(place)
     ledger.create("ann", rho=1)
     labelled = gv.Locations(WALK).session(ledger=ledger, subject="ann", label="walk")
@@ -127,7 +133,7 @@ def test_only_answers_with_a_key_are_kept_and_until_they_are_forgotten(place: st
         labelled.mean(rho="1e-6")
 
 
-def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
+def test_answers_use_indexes(tmp_path: Path) -> None:
     """Stored answers are found by indexes, however long the history is."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", "bob", rho=1)
@@ -145,7 +151,7 @@ def test_an_answer_that_is_asked_for_again_is_looked_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["locked", "read-only", "set back", "moved", "witness"])
-def test_a_failed_store_says_spent(tmp_path: Path, way: str) -> None:
+def test_failed_store_says_spent(tmp_path: Path, way: str) -> None:
     """However an answer fails to be stored, the error says that its charge is spent."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path, witness=tmp_path / "witness.db")
@@ -170,7 +176,7 @@ def test_a_failed_store_says_spent(tmp_path: Path, way: str) -> None:
     assert "Nothing was charged" not in str(raised.value)
 
 
-def test_a_stored_answer_is_not_stored_again(tmp_path: Path) -> None:
+def test_stored_answers_stay_stored(tmp_path: Path) -> None:
     """An error about an answer that was found in the ledger says that nothing was charged for it."""
     ledger = Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -182,7 +188,7 @@ def test_a_stored_answer_is_not_stored_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("committed", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("key", [None, "k"], ids=["unkeyed", "keyed"])
-def test_questions_tell_what_storing_cost(
+def test_questions_tell_store_costs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None, committed: bool
 ) -> None:
     """A question whose answer could not be stored says what asking again costs, before and after the commit."""
@@ -211,7 +217,7 @@ def test_questions_tell_what_storing_cost(
     assert ledger.account("ann").spent == Decimal("1e-6" if key and committed else "2e-6")
 
 
-def test_answers_in_files_are_found(tmp_path: Path) -> None:
+def test_file_answers_are_found(tmp_path: Path) -> None:
     """An answer that was stored with the digests of its file and certificate is found by its key, and verifies."""
     with Ledger(tmp_path / "budget.db") as ledger:
         ledger.create("ann", rho=1)

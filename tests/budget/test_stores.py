@@ -60,14 +60,14 @@ def spend(path: Path) -> int:
     return 4
 
 
-def test_stores_are_chosen_by_what_is_given() -> None:
+def test_stores_by_location() -> None:
     """A path is a file, a connection string a database."""
     assert isinstance(stores.open_store("postgresql://host/db", 1), Postgres)
     assert isinstance(stores.open_store("host=x dbname=y", 1), Postgres)
     assert isinstance(stores.open_store("budget.db", 1), SQLite)
 
 
-def test_a_ledger_with_two_names_is_refused_under_both(budget: Path, tmp_path: Path) -> None:
+def test_hard_links_are_refused(budget: Path, tmp_path: Path) -> None:
     """A hard link is a second path to the file: it is noticed when it is opened, and while it is in use."""
     ledger = Ledger(budget)
     charge(ledger, "ann", cost=HALF)
@@ -83,7 +83,7 @@ def test_a_ledger_with_two_names_is_refused_under_both(budget: Path, tmp_path: P
     assert ledger.verify() == 3
 
 
-def test_locks_are_on_the_file_whatever_its_path(budget: Path, tmp_path: Path) -> None:
+def test_locks_ignore_paths(budget: Path, tmp_path: Path) -> None:
     """Someone who gets around the refusal still cannot overspend: the charges of one path are seen by the other."""
     one = Ledger(budget)
     charge(one, "ann", cost=HALF)
@@ -108,7 +108,7 @@ def mounted(what: Path, where: Path) -> Iterator[None]:
 
 @pytest.mark.skipif(not shutil.which("mount") or sys.platform != "linux", reason="bind mounts are Linux's")
 @pytest.mark.parametrize("name", ["budget.db", "a b\\c.db"])
-def test_a_file_that_is_mounted_alone_is_refused(tmp_path: Path, name: str) -> None:
+def test_mounted_files_are_refused(tmp_path: Path, name: str) -> None:
     """A file that is mounted alone is refused, as its journal would lie elsewhere; a mounted folder is fine."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
@@ -127,7 +127,7 @@ def test_a_file_that_is_mounted_alone_is_refused(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_database_of_another_program_is_left_alone(journal: str, tmp_path: Path) -> None:
+def test_foreign_databases_are_untouched(journal: str, tmp_path: Path) -> None:
     """A GeoPackage that is given as a ledger by mistake is refused, and not a byte of it changes."""
     path = tmp_path / "stops.gpkg"
     with closing(sqlite3.connect(path)) as other:
@@ -141,7 +141,7 @@ def test_a_database_of_another_program_is_left_alone(journal: str, tmp_path: Pat
     assert [found.name for found in tmp_path.iterdir()] == ["stops.gpkg"]
 
 
-def test_symbolic_links_are_one_path(budget: Path, tmp_path: Path) -> None:
+def test_symlinks_are_one_path(budget: Path, tmp_path: Path) -> None:
     """Symbolic links of files and folders lead to one ledger."""
     (tmp_path / "link.db").symlink_to(budget)
     (tmp_path / "folder").symlink_to(budget.parent)
@@ -153,7 +153,7 @@ def test_symbolic_links_are_one_path(budget: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["replaced", "deleted", "moved", "folder moved"])
-def test_a_file_that_is_no_longer_there_is_noticed(budget: Path, tmp_path: Path, how: str) -> None:
+def test_vanished_files_are_noticed(budget: Path, tmp_path: Path, how: str) -> None:
     """Nothing is charged to a file that nobody else will open, and no new one is made in its place."""
     ledger = Ledger(budget)
     charge(ledger, "ann", cost=HALF)
@@ -173,7 +173,7 @@ def test_a_file_that_is_no_longer_there_is_noticed(budget: Path, tmp_path: Path,
     assert budget.exists() == (how == "replaced")
 
 
-def test_a_copy_of_the_file_in_use_has_every_charge(budget: Path, tmp_path: Path) -> None:
+def test_copies_have_every_charge(budget: Path, tmp_path: Path) -> None:
     """What is committed is in the file, not in another one beside it."""
     ledger = Ledger(budget)
     charge(ledger, "ann", cost=HALF)
@@ -189,7 +189,7 @@ def _opening(place: str, results: Any) -> None:
 
 
 @pytest.mark.slow
-def test_many_open_a_new_ledger_at_once(place: str) -> None:
+def test_many_create_one_ledger(place: str) -> None:
     """Processes that create one ledger at once all open the same one, and none of them fails."""
     _, found = in_processes(_opening, place, processes=16)
     assert found == [Ledger(place).id] * 16
@@ -224,8 +224,11 @@ def frozen(process: int) -> Iterator[None]:
 
 @POSIX
 @pytest.mark.slow
-def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
-    """For a charge, for its store, and for reading; afterwards the ledger goes on."""
+def test_frozen_servers_time_out(served: str) -> None:
+    """A server that freezes is given up at the deadline.
+
+    For a charge, for its store, and for reading; afterwards the ledger goes on.
+    """
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
     first = charge(ledger, "ann", key="k")
@@ -245,8 +248,11 @@ def test_a_server_that_freezes_is_given_up_at_the_deadline(served: str) -> None:
 
 @POSIX
 @pytest.mark.slow
-def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
-    """Whether it was charged is not known, and the error does not claim otherwise."""
+def test_unanswered_commits_are_told(served: str) -> None:
+    """A commit that is not answered is reported as such.
+
+    Whether it was charged is not known, and the error does not claim otherwise.
+    """
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
 
@@ -267,14 +273,14 @@ def test_a_commit_that_is_not_answered_is_reported_as_such(served: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_never_answers_is_given_up() -> None:
+def test_silent_servers_time_out() -> None:
     """A server that accepts a connection and is silent is given up at the deadline."""
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(LedgerTimeout, match="within the time limit"):
         Ledger(f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db", timeout=0.5)
 
 
 @pytest.mark.slow
-def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(served: str) -> None:
+def test_collected_connections_are_silent(served: str) -> None:
     """A connection that is collected before its store, as in a cycle of references, gives no warning."""
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
@@ -294,7 +300,7 @@ def test_a_connection_that_is_collected_before_its_store_is_closed_in_silence(se
 
 
 @pytest.mark.slow
-def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
+def test_silent_holders_lose_lock(served: str) -> None:
     """A client that disappears within a transaction blocks others no longer than its own time limit."""
     ledger, silent = Ledger(served), Ledger(served)
     ledger.create("ann", rho=1)
@@ -311,7 +317,7 @@ def test_who_holds_the_ledger_and_falls_silent_loses_it(served: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
+def test_restarted_servers_reconnect(served: str) -> None:
     """A ledger that was idle while its server restarted connects again."""
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
@@ -326,8 +332,8 @@ def test_a_server_that_was_restarted_is_connected_to_again(served: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_a_stricter_default_of_the_database_changes_nothing(served: str, level: str) -> None:
-    """Charges that wait for each other still see each other."""
+def test_stricter_isolation_is_fine(served: str, level: str) -> None:
+    """A stricter default of the database changes nothing. Charges that wait for each other still see each other."""
     name = run(served, "SELECT current_database()")[0][0]
     run(
         served,
@@ -352,8 +358,11 @@ def _charge_twice(place: str, results: Any) -> None:
     results.put(count)
 
 
-def test_roles_need_no_more_rights_than_they_use(served: str) -> None:
-    """To charge, those to read and write the tables; to look, those to read them."""
+def test_roles_need_few_rights(served: str) -> None:
+    """Roles need no more rights than they use.
+
+    To charge, those to read and write the tables; to look, those to read them.
+    """
     ledger = Ledger(served)
     ledger.create("ann", rho=1)
     run(
@@ -395,8 +404,11 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 @POSIX
-def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
-    """Accounts, statements and verification write nothing, and leave no file behind; charges are refused."""
+def test_read_only_folders_are_readable(budget: Path) -> None:
+    """A folder that may not be written to can be read.
+
+    Accounts, statements and verification write nothing, and leave no file behind; charges are refused.
+    """
     before = sorted((path.name, path.read_bytes()) for path in budget.parent.iterdir())
     with read_only(budget.parent):
         with pytest.raises(OSError, match=r"ead-only|denied"):
@@ -411,8 +423,11 @@ def test_a_folder_that_may_not_be_written_to_can_be_read(budget: Path) -> None:
 
 
 @pytest.mark.slow
-def test_times_are_those_of_the_store(place: str) -> None:
-    """PostgreSQL's own clock, or this machine's for a file: UTC, with a time zone, whatever the session's is."""
+def test_times_are_the_stores(place: str) -> None:
+    """Times are those of the store.
+
+    PostgreSQL's own clock, or this machine's for a file: UTC, with a time zone, whatever the session's is.
+    """
     ledger = Ledger(place)
     if not place.endswith(".db"):
         name = run(place, "SELECT current_database()")[0][0]
@@ -426,7 +441,7 @@ def test_times_are_those_of_the_store(place: str) -> None:
     assert before - timedelta(seconds=1) < said < datetime.now(UTC) + timedelta(seconds=1)
 
 
-def test_others_charge_while_a_ledger_is_verified(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verification_blocks_nobody(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification holds nobody up, and also verifies charges that are made meanwhile."""
     monkeypatch.setattr(history, "_AT_ONCE", 3)
     ledger, other = Ledger(place), Ledger(place, timeout=30)
@@ -446,10 +461,10 @@ def test_others_charge_while_a_ledger_is_verified(place: str, monkeypatch: pytes
     assert max(sizes) == 3
 
 
-def test_of_many_accounts_the_first_are_shown(
+def test_first_accounts_are_shown(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table of all would take minutes; JSON has all of them."""
+    """Of many accounts the first are shown. A table of all would take minutes; JSON has all of them."""
     monkeypatch.setattr(budgets, "_MOST", 3)
     path = str(tmp_path / "budget.db")
     with Ledger(path) as ledger:
@@ -467,10 +482,11 @@ def test_of_many_accounts_the_first_are_shown(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "kind"), [(0.02, LedgerTimeout), (60, LedgerUnavailable)])
-def test_a_connection_lost_after_the_deadline_is_a_timeout(
-    served: str, seconds: float, kind: type[LedgerError]
-) -> None:
-    """The server ends a session that was silent for too long, and the client may notice only that it is gone."""
+def test_late_losses_are_timeouts(served: str, seconds: float, kind: type[LedgerError]) -> None:
+    """A connection lost after the deadline is a timeout.
+
+    The server ends a session that was silent for too long, and the client may notice only that it is gone.
+    """
     store = Ledger(served)._book.store
     deadline = time.monotonic() + seconds
 

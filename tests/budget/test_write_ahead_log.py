@@ -70,7 +70,7 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def test_many_charges_use_a_log(budget: Path, tmp_path: Path) -> None:
+def test_many_charges_use_log(budget: Path, tmp_path: Path) -> None:
     """The ninth commit of a process goes into a log; when the ledger is closed, everything is in the file."""
     ledger = Ledger(budget)
     for _ in range(sqlite_store._COMMITS):
@@ -137,9 +137,7 @@ def copy_all(path: Path, folder: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [rename, move, move_both, copy, copy_back, copy_all])
-def test_files_away_from_their_log_are_refused(
-    how: Callable[[Path, Path], Path], budget: Path, tmp_path: Path
-) -> None:
+def test_separated_logs_are_refused(how: Callable[[Path, Path], Path], budget: Path, tmp_path: Path) -> None:
     """After a crash, a ledger that was moved or copied is not charged, not read, and restored with proof only."""
     (tmp_path / "two").mkdir()
     with charging(budget, kill=True):
@@ -156,7 +154,7 @@ def test_files_away_from_their_log_are_refused(
 
 
 @pytest.mark.parametrize("how", [rename, move, move_both])
-def test_moved_back_a_ledger_has_every_charge(how: Callable[[Path, Path], Path], budget: Path, tmp_path: Path) -> None:
+def test_moved_back_ledgers_continue(how: Callable[[Path, Path], Path], budget: Path, tmp_path: Path) -> None:
     """A ledger that is moved back to its log after a crash goes on, and can be moved when it was closed."""
     (tmp_path / "two").mkdir()
     with charging(budget, kill=True):
@@ -175,14 +173,14 @@ def test_moved_back_a_ledger_has_every_charge(how: Callable[[Path, Path], Path],
             charge(ledger, "ann")
 
 
-def test_a_moved_folder_keeps_its_log(budget: Path, tmp_path: Path) -> None:
+def test_moved_folders_keep_log(budget: Path, tmp_path: Path) -> None:
     """After a crash, a folder can be moved with the ledger and its log."""
     with charging(budget, kill=True):
         budget.parent.rename(tmp_path / "two")
     assert Ledger(tmp_path / "two" / "budget.db").account("ann").spent == 20 * COST.budget
 
 
-def test_running_processes_notice_a_lost_log(budget: Path) -> None:
+def test_lost_logs_are_noticed(budget: Path) -> None:
     """A log that is deleted while it is in use is noticed before the next charge."""
     ledger = Ledger(budget)
     for _ in range(10):
@@ -197,7 +195,7 @@ def test_running_processes_notice_a_lost_log(budget: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("mount") or sys.platform != "linux", reason="bind mounts are Linux's")
-def test_a_second_path_never_has_its_own_log(budget: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_paths_share_log(budget: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is mounted alone is refused by its home, also where nothing tells that it is mounted."""
     (tmp_path / "two").mkdir()
     second = tmp_path / "two" / "budget.db"
@@ -218,7 +216,7 @@ def test_a_second_path_never_has_its_own_log(budget: Path, tmp_path: Path, monke
 
 
 @pytest.mark.skipif(not shutil.which("mount") or sys.platform != "linux", reason="bind mounts are Linux's")
-def test_mounted_folders_share_one_log(budget: Path, tmp_path: Path) -> None:
+def test_mounted_folders_share_log(budget: Path, tmp_path: Path) -> None:
     """A folder that is mounted at two places, as in two containers, has one ledger with one log."""
     (tmp_path / "two").mkdir()
     with Ledger(budget) as ledger, mounted(budget.parent, tmp_path / "two"):
@@ -231,7 +229,7 @@ def test_mounted_folders_share_one_log(budget: Path, tmp_path: Path) -> None:
         assert ledger.verify() == 51
 
 
-def test_a_log_is_read_in_a_folder_that_may_not_be_written_to(budget: Path) -> None:
+def test_logs_are_readable_read_only(budget: Path) -> None:
     """A reader who may not write sees the charges that another process has in its log."""
     with charging(budget), read_only(budget.parent), Ledger(budget) as ledger:
         assert ledger.account("ann").spent == 20 * COST.budget
@@ -248,7 +246,7 @@ def mounts(path: Path, system: str, monkeypatch: pytest.MonkeyPatch, listing: Pa
 
 
 @pytest.mark.parametrize("system", ["nfs4", "cifs", "9p", "fuse.sshfs", "virtiofs", "unheard-of"])
-def test_shared_file_systems_have_no_log(
+def test_shared_systems_have_no_log(
     system: str, budget: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a file system that machines may share, a ledger keeps its rollback journal."""
@@ -261,7 +259,7 @@ def test_shared_file_systems_have_no_log(
         assert other.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_a_log_is_not_shared_between_machines(budget: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machines_share_no_log(budget: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger whose log is in use on one machine is refused where its file system is shared with others."""
     ledger = Ledger(budget)
     charge(ledger, "ann")
@@ -276,7 +274,7 @@ def test_a_log_is_not_shared_between_machines(budget: Path, tmp_path: Path, monk
     assert ledger.verify() == 24
 
 
-def test_a_log_of_another_program_is_switched_back(budget: Path) -> None:
+def test_foreign_logs_are_switched(budget: Path) -> None:
     """A ledger that another program has given a write-ahead log gets its rollback journal again."""
     with closing(sqlite3.connect(budget)) as other:
         assert other.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",)
@@ -286,7 +284,7 @@ def test_a_log_of_another_program_is_switched_back(budget: Path) -> None:
         assert other.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_a_failed_switch_costs_no_charge(budget: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_switches_cost_nothing(budget: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the file cannot be switched to a log, because others read it, charges go on with the rollback journal."""
     monkeypatch.setattr(sqlite_store, "_COMMITS", 2)
     ledger = Ledger(budget)
@@ -362,7 +360,7 @@ print(turn)
 
 
 @pytest.mark.slow
-def test_crashes_around_the_log_lose_no_charge(tmp_path: Path) -> None:
+def test_log_crashes_lose_nothing(tmp_path: Path) -> None:
     """Killed at any statement of the way into the log, within it and out of it, a ledger has every charge once."""
     path = tmp_path / "budget.db"
     with Ledger(path) as ledger:
@@ -405,7 +403,7 @@ print(ledger.verify() - 1)
 
 
 @pytest.mark.parametrize(("fork", "entries"), [("python", 40), ("c", 30)])
-def test_forks_have_locks_of_their_own(fork: str, entries: int, budget: Path) -> None:
+def test_forks_have_own_locks(fork: str, entries: int, budget: Path) -> None:
     """A fork charges with a connection of its own; one that Python does not know of is refused while a log is used."""
     command = [sys.executable, "-c", FORKING, str(budget), fork]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

@@ -42,7 +42,7 @@ def schema() -> Any:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_certificates_are_as_the_schema_says(name: str) -> None:
+def test_certificates_follow_schema(name: str) -> None:
     """Every certificate is valid by the schema, and a broken one is not."""
     account = json.loads(json.dumps(RELEASES[name]().certificate()))
     schema().validate(account)
@@ -56,8 +56,8 @@ def test_certificates_are_as_the_schema_says(name: str) -> None:
             schema().validate(broken)
 
 
-def test_certificates_of_files_and_sessions(tmp_path: Path) -> None:
-    """With the file, its digest, and the ledger's entry."""
+def test_files_and_sessions(tmp_path: Path) -> None:
+    """Certificates of files and sessions. With the file, its digest, and the ledger's entry."""
     path, told = make("trips.csv", tmp_path)
     release_of("points", path, to=tmp_path / "out.csv", rho=1e-4, **told)
     schema().validate(json.loads((tmp_path / "out.csv.certificate.json").read_text()))
@@ -68,8 +68,8 @@ def test_certificates_of_files_and_sessions(tmp_path: Path) -> None:
     assert "charged to a ledger" in release.certificate()["words"]
 
 
-def test_words_say_what_is_meant() -> None:
-    """At which distance a guess is right 75% of the time, and how wrong the answer is."""
+def test_words_of_certificates() -> None:
+    """Words say what is meant. At which distance a guess is right 75% of the time, and how wrong the answer is."""
     release = gv.Locations(X).points(rho=gv.CGP.hiding(distance=200, chance=0.75))
     words = release.certificate()["words"]
     assert "no location differs by more than 200 m" in words
@@ -79,7 +79,7 @@ def test_words_say_what_is_meant() -> None:
     assert "not exact" in gv.Locations(X, rng=np.random.default_rng(1)).points(rho=1e-4).certificate()["words"]
 
 
-def test_the_distance_that_is_hidden_is_the_attackers() -> None:
+def test_hidden_distance_inverts_attacker() -> None:
     """The hidden distance is the inverse of an attacker's probability."""
     for guarantee in (gv.CGP(rho=5e-5), gv.GP(epsilon=0.02)):
         assert guarantee.attacker(distance=guarantee.hidden(chance=0.8)) == pytest.approx(0.8)

@@ -99,7 +99,7 @@ def test_every_field_is_covered() -> None:
     check_every_field_is_covered()
 
 
-def test_a_signature_that_leaves_out_a_field_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgotten_field_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above fails if the canonical form forgets a field."""
 
     def forgetful(account: Any) -> bytes:
@@ -120,7 +120,7 @@ def test_the_vector() -> None:
     assert is_valid(account)
 
 
-def test_spaces_and_order_do_not_count() -> None:
+def test_spaces_do_not_count() -> None:
     """A certificate that was written again by another program keeps its signature."""
     account = signed(VECTOR, KEY)
     again = json.loads(json.dumps(account, indent=7, sort_keys=True, ensure_ascii=True))
@@ -145,7 +145,7 @@ def test_spaces_and_order_do_not_count() -> None:
         {"more": "x"},
     ],
 )
-def test_other_algorithms_and_forms_are_refused(change: Any) -> None:
+def test_other_algorithms_are_refused(change: Any) -> None:
     """The algorithm is no choice of whoever sends a certificate."""
     account = signed(VECTOR, KEY)
     account["signature"] |= change
@@ -157,7 +157,7 @@ def test_other_algorithms_and_forms_are_refused(change: Any) -> None:
     assert not is_valid({**account, "signature": None})
 
 
-def test_a_signature_in_another_base64_is_refused() -> None:
+def test_other_base64_is_refused() -> None:
     """One signature has one text."""
     account = signed(VECTOR, KEY)
     value = account["signature"]["value"]
@@ -165,7 +165,7 @@ def test_a_signature_in_another_base64_is_refused() -> None:
         assert not is_valid({**account, "signature": {**account["signature"], "value": other}})
 
 
-def test_another_key_is_another_signature() -> None:
+def test_other_keys_sign_otherwise() -> None:
     """A key in the certificate can be replaced only together with the signature."""
     other = signed(VECTOR, gv.SigningKey.create("other"))
     mixed: dict[str, Any] = {**signed(VECTOR, KEY), "signature": {**signed(VECTOR, KEY)["signature"]}}
@@ -200,14 +200,14 @@ def test_certificates_are_read_strictly(text: str, tmp_path: Path) -> None:
             strict_json(text)
 
 
-def test_what_has_no_canonical_form_is_refused() -> None:
+def test_noncanonical_values_are_refused() -> None:
     """Whole numbers that other languages would round, and lone surrogates."""
     for value in (2**60, "\ud800"):
         with pytest.raises(ValueError):  # noqa: PT011
             canonical({"a": value})
 
 
-def test_keys_are_written_and_read(tmp_path: Path) -> None:
+def test_keys_are_written(tmp_path: Path) -> None:
     """Private keys for their owner alone, never over another file, with or without a passphrase."""
     key = gv.SigningKey.create("city-lab")
     path = key.save(tmp_path / "city-lab.pem")
@@ -223,8 +223,11 @@ def test_keys_are_written_and_read(tmp_path: Path) -> None:
     assert gv.PublicKey.load(public) == key.public
 
 
-def test_the_passphrase_is_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For programs that nobody sits before; without it, the error says where to put it."""
+def test_passphrase_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The passphrase is in the environment.
+
+    For programs that nobody sits before; without it, the error says where to put it.
+    """
     path = gv.SigningKey.create("a").save(tmp_path / "a.pem", passphrase="correct horse")
     with pytest.raises(PassphraseNeeded, match="GEOVEIL_KEY_PASSPHRASE"):
         gv.SigningKey.load(path)
@@ -232,7 +235,7 @@ def test_the_passphrase_is_in_the_environment(tmp_path: Path, monkeypatch: pytes
     assert gv.SigningKey.load(path).public.name == "a"
 
 
-def test_no_message_repeats_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_hide_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the key nor the passphrase is in an error, a repr, or a pickle."""
     key = gv.SigningKey.create("a")
     path = key.save(tmp_path / "a.pem", passphrase="correct horse")
@@ -266,7 +269,7 @@ def test_no_message_repeats_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_other_kinds_of_keys_are_refused(tmp_path: Path) -> None:
+def test_other_keys_are_refused(tmp_path: Path) -> None:
     """An RSA key, a text, and a public key where a private one is needed."""
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     (tmp_path / "rsa.pem").write_bytes(other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -282,8 +285,8 @@ def test_other_kinds_of_keys_are_refused(tmp_path: Path) -> None:
             gv.SigningKey.create(given)
 
 
-def test_trusted_keys_are_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default in the user's settings."""
+def test_trusted_keys_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trusted keys are in a folder. By default in the user's settings."""
     monkeypatch.delenv("GEOVEIL_TRUSTED_KEYS", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("APPDATA", str(tmp_path))
@@ -294,7 +297,7 @@ def test_trusted_keys_are_in_a_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_openssl_verifies_and_computes_the_fingerprint(tmp_path: Path) -> None:
+def test_openssl_verifies(tmp_path: Path) -> None:
     """The commands of the page on certificates, with nothing of geoveil."""
     account = signed(VECTOR, KEY)
     (tmp_path / "payload").write_bytes(canonical(account))

@@ -16,7 +16,7 @@ from tests.command_line import LOCAL, STATION
 from tests.formats import BAY, people
 
 
-def test_nearest_names_rows_from_one(run: Any, tmp_path: Path) -> None:
+def test_nearest_counts_from_one(run: Any, tmp_path: Path) -> None:
     """Rows are those of the file, counted from one, with their times; places come only where they are paid for."""
     asked = ["nearest", "trips.csv", "--at", STATION, "-k", "1", *LOCAL, "--rho", "1e3"]
     frame = people()
@@ -31,7 +31,7 @@ def test_nearest_names_rows_from_one(run: Any, tmp_path: Path) -> None:
     assert f"{frame.geometry.iloc[true].y:.3f}" in placed.out
 
 
-def test_rows_are_counted_in_the_file_also_where_some_have_no_place(run: Any, tmp_path: Path) -> None:
+def test_placeless_rows_are_counted(run: Any, tmp_path: Path) -> None:
     """Rows are numbered as in the file, also where rows without a location are left out."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table.loc[0, ["latitude", "longitude"]] = None
@@ -64,7 +64,7 @@ def test_within_and_summary(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("system", [4326, 3460])
-def test_answers_across_the_antimeridian_are_no_complement(system: int, run: Any, tmp_path: Path) -> None:
+def test_antimeridian_answers(system: int, run: Any, tmp_path: Path) -> None:
     """Summaries and hulls of places in Fiji are shown from 179.9 to 180.1 degrees, also from its grid in metres."""
     fiji = geopandas.GeoSeries.from_xy([179.9, -179.9, 179.95], [-17.0, -17.1, -16.9], crs=4326).to_crs(system)
     fiji.to_file(tmp_path / "fiji.gpkg")
@@ -78,7 +78,7 @@ def test_answers_across_the_antimeridian_are_no_complement(system: int, run: Any
     assert east - west == pytest.approx(0.2, abs=0.01)
 
 
-def test_hull_without_a_file_is_printed(run: Any) -> None:
+def test_hull_is_printed(run: Any) -> None:
     """A hull is printed as text that other programs can read."""
     done = run("hull", "trips.csv", *LOCAL, "--rho", "1", "--quiet")
     assert done.out.startswith("POLYGON ((-122.")
@@ -86,7 +86,7 @@ def test_hull_without_a_file_is_printed(run: Any) -> None:
 
 
 @pytest.mark.slow
-def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown wraps on a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "60")
     lines = [
@@ -129,9 +129,7 @@ def test_answers_fit_into_sixty_columns(run: Any, monkeypatch: pytest.MonkeyPatc
     ],
     ids=lambda given: given[0],
 )
-def test_dry_runs_foresee_the_error_for_a_unit(
-    command: list[str], questions: list[str], protected: list[str], run: Any
-) -> None:
+def test_dry_runs_foresee_units(command: list[str], questions: list[str], protected: list[str], run: Any) -> None:
     """The budget of a dry run is that of the release, and its error but for what the plane stretches."""
     asked = [command[0], "trips.csv", *command[1:], *LOCAL, "--rho", "1e-3", *protected, "--json"]
     foreseen = json.loads(run(*asked, "--dry-run").out)
@@ -154,7 +152,7 @@ def test_thinning_is_foreseen(run: Any) -> None:
     assert released["radius_95"] == pytest.approx(thinned, rel=0.02)
 
 
-def test_messages_about_units_name_options(run: Any) -> None:
+def test_unit_messages_name_options(run: Any) -> None:
     """Columns of persons and times, lengths of time, and options that go together."""
     asked = ["hull", "trips.csv", *LOCAL, "--rho", "1e-3"]
     for more, said in (
@@ -181,7 +179,7 @@ def test_messages_about_units_name_options(run: Any) -> None:
     assert "Leave --protect out to hide all points of a person together; --person names the persons." in points.err
 
 
-def test_orders_and_numbers_are_hidden(run: Any, tmp_path: Path) -> None:
+def test_order_and_number_hidden(run: Any, tmp_path: Path) -> None:
     """Points without an order have no times, and answers without a number of points state none."""
     asked = [*LOCAL, "--person", "user", "--rho", "1e-4", "--yes"]
     run("points", "trips.csv", "-o", "places.csv", "--order", "hidden", *asked)

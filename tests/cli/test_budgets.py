@@ -20,7 +20,7 @@ from tests.formats import people
 _CREATE = ("budget", "create", "b.db", "--rho", "1e-3")
 
 
-def test_budgets_from_creation_to_verification(run: Any, tmp_path: Path) -> None:
+def test_budget_commands(run: Any, tmp_path: Path) -> None:
     """Accounts are opened, charged, refused when short, lowered, overridden, and proved whole."""
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
     asked = ["trips.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann"]
@@ -55,8 +55,8 @@ def test_budgets_from_creation_to_verification(run: Any, tmp_path: Path) -> None
     ],
 )
 @pytest.mark.parametrize("command", ["hull", "points"])
-def test_what_could_not_be_written_is_not_charged(command: str, more: str, run: Any) -> None:
-    """Files that cannot be are refused before the budget is touched."""
+def test_unwritable_is_not_charged(command: str, more: str, run: Any) -> None:
+    """What could not be written is not charged. Files that cannot be are refused before the budget is touched."""
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
     asked = [command, "trips.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "6e-4"]
     needed = ["-o", "out.csv"] if "-o" not in more else []
@@ -65,7 +65,7 @@ def test_what_could_not_be_written_is_not_charged(command: str, more: str, run: 
     assert line["spent"] == "0"
 
 
-def test_a_label_answers_again_for_free(run: Any) -> None:
+def test_labels_answer_free(run: Any) -> None:
     """The same question about the same data is answered the same."""
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
     asked = ["hull", "trips.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann", "--rho", "6e-4", "--label", "May"]
@@ -75,7 +75,7 @@ def test_a_label_answers_again_for_free(run: Any) -> None:
     assert line["spent"] == "0.0006"
 
 
-def test_people_without_budget_are_skipped_if_one_says_so(run: Any, tmp_path: Path) -> None:
+def test_short_skip(run: Any, tmp_path: Path) -> None:
     """With --short skip the others are released."""
     assert run("budget", "create", "b.db", "u0", "u1", "--rho", "1e-3").code == 0
     assert run("budget", "create", "b.db", "u2", "--rho", "1e-5").code == 0
@@ -85,9 +85,7 @@ def test_people_without_budget_are_skipped_if_one_says_so(run: Any, tmp_path: Pa
     assert set(gv.load(tmp_path / "out.csv").person) == {"u0", "u1"}
 
 
-def test_what_was_charged_is_said_when_something_fails_afterwards(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_name_charges(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error after the charge names it, and what was released already."""
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
 
@@ -111,8 +109,11 @@ def test_what_was_charged_is_said_when_something_fails_afterwards(
 
 
 @pytest.mark.slow
-def test_a_summary_is_charged_as_a_whole_or_not_at_all(run: Any) -> None:
-    """Three questions, of which the first two would be paid for, cost nothing if the third would not be."""
+def test_summaries_charge_whole(run: Any) -> None:
+    """A summary is charged as a whole or not at all.
+
+    Three questions, of which the first two would be paid for, cost nothing if the third would not be.
+    """
     assert run("budget", "create", "b.db", "ann", "--rho", "5e-5").code == 0
     asked = ["summary", "trips.csv", *LOCAL, "--ledger", "b.db", "--subject", "ann"]
     assert run(*asked, "--rho", "9e-5").code == 4
@@ -137,8 +138,11 @@ main(sys.argv[1:])
 
 
 @pytest.mark.slow
-def test_a_command_that_crashed_can_be_run_again(run: Any) -> None:
-    """The second run is charged again, and its certificate verifies; the third gets the same answer for free."""
+def test_crashed_commands_run_again(run: Any) -> None:
+    """A command that crashed can be run again.
+
+    The second run is charged again, and its certificate verifies; the third gets the same answer for free.
+    """
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
     asked = ["hull", "trips.csv", *LOCAL, "--rho", "1e-4", "--ledger", "b.db", "--subject", "ann", "--label", "may"]
     assert subprocess.run([sys.executable, "-c", CRASHING, *asked], timeout=120, check=False).returncode == 9
@@ -169,8 +173,11 @@ def test_stored_answers_are_forgotten(run: Any) -> None:
 
 
 @pytest.mark.parametrize("question", ["points", "hull"])
-def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
-    """At those that would be charged, with --person too: who has none is refused, who has too little is told."""
+def test_dry_runs_look_at_accounts(question: str, run: Any) -> None:
+    """A dry run looks at the accounts.
+
+    At those that would be charged, with --person too: who has none is refused, who has too little is told.
+    """
     asked = [question, "trips.csv", *LOCAL, "--rho", "1e-4", "--dry-run", "--ledger", "b.db"]
     run("budget", "create", "b.db", "u0", "u1", "--rho", "1e-3")
     assert run(*asked).code == 2
@@ -185,8 +192,11 @@ def test_a_dry_run_looks_at_the_accounts(question: str, run: Any) -> None:
         assert ledger.account("u0").spent == 0
 
 
-def test_a_statement_fits_into_a_terminal(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line for each event, also with amounts of many digits; --json has all of them."""
+def test_statements_fit_terminals(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement fits into a terminal.
+
+    One line for each event, also with amounts of many digits; --json has all of them.
+    """
     monkeypatch.setenv("COLUMNS", "80")
     run("budget", "create", "b.db", "ann", "--rho", "1e-3")
     with gv.Ledger("b.db") as ledger:
@@ -219,7 +229,7 @@ def test_accounts_have_units(run: Any) -> None:
         assert ledger.account("ann").total == gv.CGP(rho="2e-3", metric="1 day")
 
 
-def test_dry_runs_know_what_accounts_protect(run: Any) -> None:
+def test_dry_runs_know_units(run: Any) -> None:
     """A larger unit costs an account no more than its budget; a smaller one is priced with the data."""
     for name, unit in (("all", []), ("day", ["--protect", "1 day"])):
         assert run(*_CREATE, name, *unit).code == 0
@@ -235,7 +245,7 @@ def test_dry_runs_know_what_accounts_protect(run: Any) -> None:
     assert (released.code, "was asked for" in released.err) == (4, True)
 
 
-def test_each_person_of_a_crowd_is_charged(run: Any) -> None:
+def test_crowds_charge_each_person(run: Any) -> None:
     """One answer about all persons, whose column --person names, charges the account of each."""
     named = sorted(people()["user"].unique())
     assert run("budget", "create", "b.db", *named, "--rho", "1e-3").code == 0
@@ -246,7 +256,7 @@ def test_each_person_of_a_crowd_is_charged(run: Any) -> None:
     assert spent == dict.fromkeys(named, "0.0004")
 
 
-def test_new_accounts_after_a_write_off(run: Any) -> None:
+def test_accounts_after_write_off(run: Any) -> None:
     """After a write-off, `geoveil budget create` names the option that a new account needs, and takes it."""
     assert run(*_CREATE, "ann").code == 0
     assert run("budget", "backup", "b.db", "monday.db").code == 0

@@ -89,8 +89,8 @@ def test_every_printed_command_runs(make: Any, run: Any, tmp_path: Path, monkeyp
         assert done.code == 0, (line, done.err)
 
 
-def test_the_same_commands_are_for_programs(run: Any, tmp_path: Path) -> None:
-    """Each purpose has its command, and the next one is that of the best."""
+def test_json_has_the_commands(run: Any, tmp_path: Path) -> None:
+    """The same commands are for programs. Each purpose has its command, and the next one is that of the best."""
     found = _checked(run, _crowd(tmp_path))
     commands = {use["purpose"]: use["command"] for use in found["purposes"]}
     assert found["next"] == commands[found["purposes"][0]["purpose"]]
@@ -107,16 +107,19 @@ def test_proposals_release_no_labels(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["stop_name", "name", "track_id", "shape_id", "trip", "placemark", "user_name"])
-def test_names_and_tracks_are_never_taken_for_persons(name: str, run: Any, tmp_path: Path) -> None:
-    """Nor stops, shapes or placemarks, however often their values repeat."""
+def test_place_names_are_no_persons(name: str, run: Any, tmp_path: Path) -> None:
+    """Names and tracks are never taken for persons.
+
+    Nor stops, shapes or placemarks, however often their values repeat.
+    """
     _tracks(20, 5).rename(columns={"rider": name}).to_csv(tmp_path / "t.csv", index=False)
     found = _checked(run, "t.csv")
     assert not any(f"--person {name}" in (use["command"] or "") for use in found["purposes"])
 
 
 @pytest.mark.parametrize("values", [["all"] * 100, [f"r{number}" for number in range(100)]])
-def test_columns_that_tell_nobody_apart_are_not_taken_for_persons(values: list[str], run: Any, tmp_path: Path) -> None:
-    """A single value, or another one in each row."""
+def test_constant_columns_are_no_persons(values: list[str], run: Any, tmp_path: Path) -> None:
+    """Columns that tell nobody apart are not taken for persons. A single value, or another one in each row."""
     _tracks(100, 1).assign(rider=values).to_csv(tmp_path / "t.csv", index=False)
     found = _checked(run, "t.csv")
     assert not any("--person rider" in (use["command"] or "") for use in found["purposes"])
@@ -130,7 +133,7 @@ def test_columns_that_tell_nobody_apart_are_not_taken_for_persons(values: list[s
         ("has_taxi", [True, False]),
     ],
 )
-def test_rows_of_a_repeated_person_are_one_persons(name: str, values: list[object], run: Any, tmp_path: Path) -> None:
+def test_repeated_person_owns_rows(name: str, values: list[object], run: Any, tmp_path: Path) -> None:
     """Somebody with two rows would get the noise of one; a column of yes and no says nothing about persons."""
     frame = _tracks(100, 1)[["lat", "lon"]].sample(frac=1, random_state=1)
     frame.assign(**{name: values * (100 // len(values))}).to_csv(tmp_path / "t.csv", index=False)
@@ -140,7 +143,7 @@ def test_rows_of_a_repeated_person_are_one_persons(name: str, values: list[objec
     assert not any(f"--person {name}" in (use["command"] or "") for use in found["purposes"])
 
 
-def test_tables_in_other_languages_are_recognised(run: Any, tmp_path: Path) -> None:
+def test_other_languages_are_recognised(run: Any, tmp_path: Path) -> None:
     """Columns of persons and places, and decimal commas: the proposals run."""
     frame = _tracks(60, 10).rename(columns={"rider": "Kunden-Nr", "time": "Datum", "lat": "Breite", "lon": "Länge"})
     frame.to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
@@ -152,7 +155,7 @@ def test_tables_in_other_languages_are_recognised(run: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["rider", "ID"])
-def test_lengths_of_time_are_offered_where_persons_are_known(name: str, run: Any, tmp_path: Path) -> None:
+def test_durations_are_offered(name: str, run: Any, tmp_path: Path) -> None:
     """A column may name persons: their movements are not one person's, to be cut into days and smoothed."""
     frame = _tracks(20, 40).rename(columns={"rider": name})
     frame.loc[::50, name] = "" if name == "rider" else frame[name]
@@ -163,7 +166,7 @@ def test_lengths_of_time_are_offered_where_persons_are_known(name: str, run: Any
     assert not any("protect" in use["settings"] for use in uses)
 
 
-def test_a_smaller_area_than_the_systems_own_is_proposed(run: Any, tmp_path: Path) -> None:
+def test_smaller_areas_are_proposed(run: Any, tmp_path: Path) -> None:
     """A zone of UTM is thousands of kilometres wide: maps of a city are then in its own area."""
     frame = _tracks(800, 1)
     places = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(frame.lon, frame.lat), crs=4326).to_crs(32632)
@@ -176,7 +179,7 @@ def test_a_smaller_area_than_the_systems_own_is_proposed(run: Any, tmp_path: Pat
     assert geopandas.read_file("map.gpkg").crs == places.crs
 
 
-def test_columns_that_tell_places_are_not_taken_for_persons(run: Any, tmp_path: Path) -> None:
+def test_place_codes_are_no_persons(run: Any, tmp_path: Path) -> None:
     """An id with one value for each place explains all of where the points are."""
     frame = _tracks(20, 5)
     frame[["lat", "lon"]] = frame.groupby("rider")[["lat", "lon"]].transform("first")
@@ -185,9 +188,7 @@ def test_columns_that_tell_places_are_not_taken_for_persons(run: Any, tmp_path: 
     assert not any("--person id" in (use["command"] or "") for use in found["purposes"])
 
 
-def test_someone_at_a_terminal_is_asked_in_four_lines(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_at_a_terminal(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose, where, what for and how exact; the answers are in the command. --yes asks nothing."""
     import click
 
@@ -211,7 +212,7 @@ def test_someone_at_a_terminal_is_asked_in_four_lines(
     assert len(asked) == 4
 
 
-def test_what_is_stated_is_not_assumed(run: Any, tmp_path: Path) -> None:
+def test_stated_is_not_assumed(run: Any, tmp_path: Path) -> None:
     """With --person and --area nothing must be stated, and --for shows one purpose."""
     _crowd(tmp_path)
     ran = run("check", "crowd.csv", "--person", "rider", "--area", "Zurich", "--for", "map")
@@ -225,7 +226,7 @@ def _use(run: Any, name: str, *args: str) -> dict[str, Any]:
     return next(use for use in _checked(run, *args)["purposes"] if use["purpose"] == name)
 
 
-def test_the_strongest_protection_within_an_error_is_proposed(run: Any, tmp_path: Path) -> None:
+def test_within_proposes_strongest(run: Any, tmp_path: Path) -> None:
     """--within decides what is protected; all offers have their errors and commands, and each command runs."""
     name = _ride(tmp_path)
     free = _use(run, "tracks", name)
@@ -246,8 +247,8 @@ def test_the_strongest_protection_within_an_error_is_proposed(run: Any, tmp_path
         assert run(*words).code == 0
 
 
-def test_an_error_that_nothing_keeps_to_is_said(run: Any, tmp_path: Path) -> None:
-    """Then there is no command, and the nearest offer is named."""
+def test_unattainable_errors_are_said(run: Any, tmp_path: Path) -> None:
+    """An error that nothing keeps to is said. Then there is no command, and the nearest offer is named."""
     found = _use(run, "tracks", _ride(tmp_path), "--for", "tracks", "--within", "5m")
     assert found["verdict"] == "hopeless"
     assert found["command"] is None
@@ -255,7 +256,7 @@ def test_an_error_that_nothing_keeps_to_is_said(run: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 1000)])
-def test_seconds_since_a_start_are_proposed_as_times(run: Any, tmp_path: Path, unit: str, per_second: int) -> None:
+def test_elapsed_seconds_are_times(run: Any, tmp_path: Path, unit: str, per_second: int) -> None:
     """Numbers from zero in a column named like times are taken for seconds, or milliseconds, if the speed fits."""
     frame = _tracks(1, 600)[["lat", "lon"]]
     frame.insert(0, "ts", np.arange(600) * 10 * per_second)
@@ -268,15 +269,18 @@ def test_seconds_since_a_start_are_proposed_as_times(run: Any, tmp_path: Path, u
     assert "ts" in pd.read_csv("tracks.csv")
 
 
-def test_numbers_that_are_no_times_are_not_taken_for_them(run: Any, tmp_path: Path) -> None:
-    """Numbers that fall, or that would make somebody faster than an aircraft."""
+def test_other_numbers_are_no_times(run: Any, tmp_path: Path) -> None:
+    """Numbers that are no times are not taken for them.
+
+    Numbers that fall, or that would make somebody faster than an aircraft.
+    """
     frame = _tracks(1, 60)[["lat", "lon"]]
     for numbers in (np.arange(60)[::-1], np.arange(60) * 1e-3):
         frame.assign(time=numbers).to_csv(tmp_path / "t.csv", index=False)
         assert not any("counts" in finding["what"] for finding in _checked(run, "t.csv")["findings"])
 
 
-def test_a_short_ride_says_how_much_a_disc_leaves(run: Any, tmp_path: Path) -> None:
+def test_short_rides_stay_private(run: Any, tmp_path: Path) -> None:
     """A ride that stays within the disc is not offered to be shared around it, whatever its margin."""
     name = _ride(tmp_path)
     assert "% of the points are left (this looked at the data)" in _use(run, "home", name)["text"]
@@ -289,8 +293,8 @@ def test_a_short_ride_says_how_much_a_disc_leaves(run: Any, tmp_path: Path) -> N
     assert not use["others"]
 
 
-def test_the_middle_of_each_person_is_released(run: Any, tmp_path: Path) -> None:
-    """`geoveil mean`, as check proposes it for answers."""
+def test_mean_of_each_person(run: Any, tmp_path: Path) -> None:
+    """The middle of each person is released. `geoveil mean`, as check proposes it for answers."""
     _tracks(3, 200).to_csv(tmp_path / "t.csv", index=False)
     use = _use(run, "answers", "t.csv", "--person", "rider", "--area", "Zurich")
     assert use["question"] == "mean"
@@ -301,7 +305,7 @@ def test_the_middle_of_each_person_is_released(run: Any, tmp_path: Path) -> None
     assert shown.out.count("±") == 3
 
 
-def test_a_few_points_far_away_leave_an_area(run: Any, tmp_path: Path) -> None:
+def test_few_outliers_leave_area(run: Any, tmp_path: Path) -> None:
     """Three of 400 points at another end of the world are removed, and the others get an area."""
     frame = _tracks(400, 1).drop(columns="time")
     frame.loc[:2, ["lat", "lon"]] = -40.0, 170.0
@@ -312,7 +316,7 @@ def test_a_few_points_far_away_leave_an_area(run: Any, tmp_path: Path) -> None:
     assert found["next"]
 
 
-def test_a_hopeless_release_is_refused_and_the_advised_one_is_not(run: Any, tmp_path: Path) -> None:
+def test_hopeless_releases_are_refused(run: Any, tmp_path: Path) -> None:
     """What check calls hopeless is refused without a terminal, with what helps; --yes goes on."""
     _tracks(1, 600).drop(columns="rider").to_csv(tmp_path / "one.csv", index=False)
     asked = ["points", "one.csv", "-o", "o.csv", "--area", "47.5,8.7,150km", "--hide", "100m"]
@@ -331,7 +335,7 @@ def _assumption(found: dict[str, Any]) -> str:
     return str(next(each["what"] for each in found["findings"] if each["what"].startswith("It is assumed")))
 
 
-def test_rows_of_a_track_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
+def test_track_rows_are_no_persons(run: Any, tmp_path: Path) -> None:
     """Rows without times that follow each other are one person's; in any order they are persons."""
     track = _tracks(1, 200)[["lat", "lon"]]
     track.to_csv(tmp_path / "track.csv", index=False)
@@ -349,14 +353,14 @@ def test_stops_of_a_timetable_are_rows(run: Any, tmp_path: Path) -> None:
     assert "--person row" in found["next"]
 
 
-def test_codes_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
+def test_codes_are_no_persons(run: Any, tmp_path: Path) -> None:
     """A column is guessed only if its name says that it names persons."""
     frame = _tracks(5, 40)
     frame.rename(columns={"rider": "unit_id"}).to_csv(tmp_path / "codes.csv", index=False)
     assert "of one person" in _assumption(_checked(run, "codes.csv"))
 
 
-def test_devices_of_one_account_are_of_one_person(run: Any, tmp_path: Path) -> None:
+def test_devices_share_a_person(run: Any, tmp_path: Path) -> None:
     """A Google history with two devices is one person's, whose home can be hidden."""
     records = [
         {"latitudeE7": round(row.lat * 1e7), "longitudeE7": round(row.lon * 1e7), "timestamp": row.time}
@@ -370,7 +374,7 @@ def test_devices_of_one_account_are_of_one_person(run: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_home_is_offered_for_recordings_of_one_person(run: Any, tmp_path: Path) -> None:
+def test_home_is_offered(run: Any, tmp_path: Path) -> None:
     """With and without times, in formats that points are not written to; not for several persons or for records."""
     ride = (tmp_path / _ride(tmp_path)).read_text()
     (tmp_path / "untimed.gpx").write_text(re.sub("<time>.*?</time>", "", ride))
@@ -395,7 +399,7 @@ def test_home_is_offered_for_recordings_of_one_person(run: Any, tmp_path: Path) 
         assert "home" not in [use["purpose"] for use in _checked(run, name)["purposes"]]
 
 
-def test_one_place_is_a_file_too(run: Any, tmp_path: Path) -> None:
+def test_one_place_is_a_file(run: Any, tmp_path: Path) -> None:
     """Where all points are at one place, no smaller area is proposed for a map."""
     (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\nbob,37.77,-122.42\n")
     ran = run("check", "one.csv", "--person", "user", "--area", "37.77,-122.42,50km")
@@ -403,7 +407,7 @@ def test_one_place_is_a_file_too(run: Any, tmp_path: Path) -> None:
     assert "What it can be used for" in ran.out
 
 
-def test_rows_of_persons_with_gaps_are_not_guessed_to_be_persons(run: Any, tmp_path: Path) -> None:
+def test_gaps_are_no_persons(run: Any, tmp_path: Path) -> None:
     """Where a label of a person repeats and others are missing, no row is taken for a person of its own."""
     frame = _tracks(1, 60).drop(columns=["rider", "time"]).sample(frac=1, random_state=1)
     frame["user"] = ["ann", "", "ann", "bob", "bob"] * 12
@@ -411,7 +415,7 @@ def test_rows_of_persons_with_gaps_are_not_guessed_to_be_persons(run: Any, tmp_p
     assert "all 60 rows are of one person" in _assumption(_checked(run, "gaps.csv"))
 
 
-def test_waypoints_are_no_tracks_to_share(run: Any, tmp_path: Path) -> None:
+def test_waypoints_are_no_tracks(run: Any, tmp_path: Path) -> None:
     """What the command that hides a home cannot read is not offered; each row as another person is verified."""
     points = "".join(f'<wpt lat="{row.lat}" lon="{row.lon}"/>' for row in _tracks(40, 1).itertuples())
     (tmp_path / "climbs.gpx").write_text(
@@ -425,8 +429,11 @@ def test_waypoints_are_no_tracks_to_share(run: Any, tmp_path: Path) -> None:
     assert len(gv.load("points.gpx").person) == 40
 
 
-def test_of_several_columns_of_times_one_is_assumed(run: Any, tmp_path: Path) -> None:
-    """Tracks are offered with the first one, and the other one is named."""
+def test_one_time_column_is_assumed(run: Any, tmp_path: Path) -> None:
+    """Of several columns of times one is assumed.
+
+    Tracks are offered with the first one, and the other one is named.
+    """
     frame = _tracks(1, 200).drop(columns="rider").rename(columns={"time": "capture_time"})
     frame.assign(local_time=frame["capture_time"]).to_csv(tmp_path / "probes.csv", index=False)
     use = _use(run, "tracks", "probes.csv")
@@ -435,7 +442,7 @@ def test_of_several_columns_of_times_one_is_assumed(run: Any, tmp_path: Path) ->
         assert use["command"] is None or run(*shlex.split(use["command"])[1:]).code == 0
 
 
-def test_objects_under_keys_are_rows(run: Any, tmp_path: Path) -> None:
+def test_keyed_objects_are_rows(run: Any, tmp_path: Path) -> None:
     """A JSON object with an object for each station, as libraries keep them."""
     rows = {
         row.rider: {"name": "x", "location": {"latitude": row.lat, "longitude": row.lon}}

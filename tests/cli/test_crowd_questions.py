@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_heat_map_is_written_and_described(run: Any, folder: Path) -> None:
+def test_heat_map_is_written(run: Any, folder: Path) -> None:
     """The map is written with its certificate, and the terminal says what it holds."""
     target = folder / "heat.gpkg"
     done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", "--person", "user", *AREA, "-o", str(target))
@@ -55,7 +55,7 @@ def test_slices_as_json(run: Any, folder: Path) -> None:
     assert told["certificate"]["crowd_noise"]["counted"] == "person-days"
 
 
-def test_counts_have_the_names_of_regions(run: Any, folder: Path) -> None:
+def test_counts_name_regions(run: Any, folder: Path) -> None:
     """--name is the column of the regions' names, which are those of the rows."""
     how = ["--regions", str(folder / "districts.geojson"), "--person", "user"]
     target = folder / "counts.csv"
@@ -74,7 +74,7 @@ def test_counts_have_the_names_of_regions(run: Any, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["points.csv", "trips.csv"])
-def test_flows_of_rows_and_of_labelled_trips(file: str, run: Any, folder: Path) -> None:
+def test_flows_of_labelled_trips(file: str, run: Any, folder: Path) -> None:
     """Trips are rows with two places, or the points with one label."""
     trip = ["--trip", "trip", "--where", "user >= 0"] if file == "points.csv" else []
     how = ["--cell", "10km", "--person", "user", *trip, "-o", str(folder / "flows.csv")]
@@ -87,7 +87,7 @@ def test_flows_of_rows_and_of_labelled_trips(file: str, run: Any, folder: Path) 
     assert flows.to_lon.between(-122.7, -122.1).all()
 
 
-def test_a_ledger_is_charged_for_everybody(run: Any, folder: Path) -> None:
+def test_ledger_charges_everybody(run: Any, folder: Path) -> None:
     """Each user's account pays once for the whole map."""
     ledger = gv.Ledger(folder / "budget.db")
     ledger.create(*map(str, range(50)), rho=1e-3)
@@ -118,7 +118,7 @@ def test_trips_charge_a_ledger(run: Any, folder: Path) -> None:
         (["heatmap", "points.csv", "--cell", "5km", "--person", "user", "--every", "noon"], "every"),
     ],
 )
-def test_what_is_missing_is_named(command: list[str], said: str, run: Any, folder: Path) -> None:
+def test_missing_options_are_named(command: list[str], said: str, run: Any, folder: Path) -> None:
     """Errors name the option to give or to change."""
     name, file, *how = command
     done = run(name, str(folder / file), *how, *AREA)
@@ -126,7 +126,7 @@ def test_what_is_missing_is_named(command: list[str], said: str, run: Any, folde
     assert said in done.err
 
 
-def test_points_without_a_unit_are_one_persons(run: Any, folder: Path) -> None:
+def test_without_unit_one_person(run: Any, folder: Path) -> None:
     """Without --person all points are taken as one person's, and a note says so."""
     done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", *AREA)
     assert done.code == 0, done.err

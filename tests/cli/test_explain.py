@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("asked", [["--rho", "5e-5"], ["--epsilon", "0.01"], ["--rho", "5e-5", "--metric", "2"]])
-def test_explain_says_what_the_library_says(asked: list[str], run: Any) -> None:
+def test_explain_agrees_with_library(asked: list[str], run: Any) -> None:
     """Chances, errors and what more releases change are those of guarantees and plans."""
     told = json.loads(run("explain", *asked, "--n", "100", "--json").out)
     metric = told["metric"]
@@ -36,14 +36,14 @@ def test_explain_says_what_the_library_says(asked: list[str], run: Any) -> None:
     assert chances[-1] > 0.98
 
 
-def test_plan_is_the_other_way_of_explain(run: Any) -> None:
+def test_plan_inverts_explain(run: Any) -> None:
     """The budget that an error takes gives that error."""
     told = json.loads(run("plan", "nearest", "--n", "20000", "-k", "10", "--error", "300m", "--json").out)
     assert told["rho"] == str(gv.plan("nearest", n=20_000, k=10, error=300).guarantee.budget)
     assert told["error"] <= 300
 
 
-def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
+def test_check_finds_revealing_columns(run: Any, tmp_path: Path) -> None:
     """Names, numbers and codes that tell where a place is; duplicates, holes, and places without a fix."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table["zone"] = (table["latitude"] * 20).astype(int).astype(str)
@@ -80,7 +80,7 @@ def test_check_finds_what_gives_places_away(run: Any, tmp_path: Path) -> None:
     assert run("check", "trips.csv", "--person", "nobody").code == 3
 
 
-def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path: Path) -> None:
+def test_unregistered_system_remedy(run: Any, tmp_path: Path) -> None:
     """The remedy for an unregistered system can be typed as it is, and check says it once."""
     own = "+proj=laea +lat_0=37.7654 +lon_0=-122.4321 +datum=WGS84"
     people().to_crs(own).to_file(tmp_path / "own.gpkg")
@@ -93,7 +93,7 @@ def test_the_remedy_for_a_system_of_no_register_is_a_command(run: Any, tmp_path:
         assert "to_crs" not in words
 
 
-def test_what_check_says_of_columns_is_what_a_release_does(run: Any, tmp_path: Path) -> None:
+def test_check_agrees_on_columns(run: Any, tmp_path: Path) -> None:
     """Those it says are removed with --keep all are, and no others; the structure of GPX is released."""
     names = [
         "city",
@@ -154,7 +154,7 @@ def test_check_proposes_an_area(run: Any, tmp_path: Path) -> None:
     assert "release it part by part" in " ".join(run("check", "world.csv").out.split())
 
 
-def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) -> None:
+def test_check_ends_with_command(run: Any, tmp_path: Path) -> None:
     """The command is what was typed and what is missing; it runs, and what is assumed is said."""
     told = json.loads(run("check", "trips.csv", "--json").out)
     (command,) = [use["command"] for use in told["purposes"] if use["purpose"] == "points"]
@@ -176,7 +176,7 @@ def test_check_ends_with_the_command_of_the_release(run: Any, tmp_path: Path) ->
     assert " --missing drop" in json.loads(run("check", "holes.csv", *LOCAL, "--json").out)["next"]
 
 
-def test_check_proposes_only_columns_that_name_everyone(run: Any, tmp_path: Path) -> None:
+def test_proposed_columns_are_complete(run: Any, tmp_path: Path) -> None:
     """A release by a column with gaps would be refused: another column is proposed, or none."""
     places = ["37.77,-122.42", "37.78,-122.43", "37.70,-122.40", "37.74,-122.46"]
     rows = ["user,device_id,lat,lon", *map(",".join, zip(["ann,1", ",1", "ann,2", "bob,2"], places, strict=True))]
@@ -188,7 +188,7 @@ def test_check_proposes_only_columns_that_name_everyone(run: Any, tmp_path: Path
     assert not re.search("--person (user|device_id)", run("check", "gaps.csv", "--json").out)
 
 
-def test_check_tells_of_rows_that_cannot_be_read(run: Any, tmp_path: Path) -> None:
+def test_check_names_broken_rows(run: Any, tmp_path: Path) -> None:
     """A row with too few fields is what is wrong, not the missing area."""
     (tmp_path / "short.csv").write_text("user,lat,lon,note\nann,37.77,-122.42\nbob,37.77,-122.42\n")
     words = " ".join(run("check", "short.csv").out.split())
@@ -196,7 +196,7 @@ def test_check_tells_of_rows_that_cannot_be_read(run: Any, tmp_path: Path) -> No
     assert "must be in metres" not in words
 
 
-def test_check_proposes_an_area_for_web_mercator_and_none_for_unknown_systems(run: Any, tmp_path: Path) -> None:
+def test_check_areas_by_system(run: Any, tmp_path: Path) -> None:
     """An area is proposed if a release accepts it, also for metres of web maps; all at 0, 0 is not spread wide."""
     people().to_crs(3857).to_file(tmp_path / "web.gpkg")
     assert "--area 'San Francisco'" in json.loads(run("check", "web.gpkg", "--json").out)["next"]
@@ -209,7 +209,7 @@ def test_check_proposes_an_area_for_web_mercator_and_none_for_unknown_systems(ru
     assert "spread wider" not in words
 
 
-def test_an_area_that_is_too_wide_says_what_exists(run: Any) -> None:
+def test_too_wide_areas(run: Any) -> None:
     """The largest radius, parts of a country, and releasing the data part by part."""
     wide = run("points", "trips.csv", "-o", "o.csv", "--rho", "1", "--area", "0,0,5000km")
     assert "at most 3000 km, the radius of the largest area" in wide.err
@@ -223,7 +223,7 @@ def test_an_area_that_is_too_wide_says_what_exists(run: Any) -> None:
     assert "'geoveil check FILE' proposes an area, and looks at the data" in none.err
 
 
-def test_areas_shows_what_a_name_means(run: Any) -> None:
+def test_areas_shows_meanings(run: Any) -> None:
     """One place, several, or similar names."""
     told = json.loads(run("areas", "Zurich", "--json").out)
     assert told["places"] == [
@@ -244,7 +244,7 @@ def test_areas_shows_what_a_name_means(run: Any) -> None:
     assert 'Similar names: "Beijing, China"' in unknown.out
 
 
-def test_names_of_places_are_completed() -> None:
+def test_area_completion() -> None:
     """The shell completes --area by the most populous places."""
     import click
 
@@ -256,7 +256,7 @@ def test_names_of_places_are_completed() -> None:
     assert option.shell_complete(click.Context(points), "S") == []
 
 
-def test_explain_and_plan_compare_units(run: Any) -> None:
+def test_units_are_compared(run: Any) -> None:
     """Errors for all points, any day, any hour and each point, as the library plans them."""
     told = json.loads(run("explain", "--rho", "5e-5", "--n", "9000", "--every", "1min", "--json").out)
     for question, errors in told["units"].items():
@@ -270,7 +270,7 @@ def test_explain_and_plan_compare_units(run: Any) -> None:
     assert "Any day and any hour change nothing for center." in run(*asked).out
 
 
-def test_a_plan_takes_an_error_or_a_budget(run: Any) -> None:
+def test_plan_takes_error_or_budget(run: Any) -> None:
     """Exactly one; the error of the budget that an error needs is that error."""
     found = json.loads(run("plan", "mean", "--n", "100", "--error", "50m", "--json").out)
     back = json.loads(run("plan", "mean", "--n", "100", "--rho", found["rho"], "--json").out)
@@ -295,7 +295,7 @@ def test_a_plan_takes_an_error_or_a_budget(run: Any) -> None:
         assert said in refused.err
 
 
-def test_a_budget_for_a_unit_is_explained(run: Any) -> None:
+def test_unit_budget_is_explained(run: Any) -> None:
     """What it protects, in words; a length of time needs the time between two points."""
     asked = ["explain", "--hide", "100m", "--n", "500", "--protect", "1 hour"]
     assert "--protect '1 hour' needs --every" in run(*asked).err
@@ -318,7 +318,7 @@ def trips_every(minutes: int, days: int, path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", [[], ["--protect", "1 day"], ["--protect", "1 hour"], ["--protect", "point"]])
-def test_check_states_the_noise_of_the_command_that_it_prints(unit: list[str], run: Any, tmp_path: Path) -> None:
+def test_check_states_commands_noise(unit: list[str], run: Any, tmp_path: Path) -> None:
     """The error of points is the radius of the typical person in that release, with its unit and thinning."""
     trips_every(5, 6, tmp_path / "often.csv")
     told = json.loads(run("check", "often.csv", "--person", "user", *LOCAL, *unit, "--json").out)
@@ -328,7 +328,7 @@ def test_check_states_the_noise_of_the_command_that_it_prints(unit: list[str], r
     assert pd.read_csv(tmp_path / "points.csv")["radius_95"].max() == pytest.approx(use["error"], rel=1e-3)
 
 
-def test_check_takes_the_budget_and_the_unit_of_the_release(run: Any, tmp_path: Path) -> None:
+def test_check_takes_options(run: Any, tmp_path: Path) -> None:
     """They are in the command that it ends with, and half the distance has half the noise."""
     trips_every(5, 6, tmp_path / "often.csv")
     asked = ["check", "often.csv", "--person", "user", *LOCAL, "--json", "--protect", "1 day"]
@@ -344,7 +344,7 @@ def test_check_takes_the_budget_and_the_unit_of_the_release(run: Any, tmp_path: 
     assert "--protect = 'user': must be" in run("check", "often.csv", *LOCAL, "--protect", "user").err
 
 
-def test_check_advises_no_units_without_times(run: Any, tmp_path: Path) -> None:
+def test_check_without_times(run: Any, tmp_path: Path) -> None:
     """Without times no day is protected and nothing is thinned; one point each needs neither."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table.drop(columns="time").to_csv(tmp_path / "untimed.csv", index=False)

@@ -192,14 +192,17 @@ def expected(width: int) -> str:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_outputs_are_as_they_were_read_and_approved(width: int) -> None:
-    """Explanations, plans, checks, budgets and mistakes, letter by letter."""
+def test_outputs_are_unchanged(width: int) -> None:
+    """Outputs are as they were read and approved.
+
+    Explanations, plans, checks, budgets and mistakes, letter by letter.
+    """
     assert expected(width) == (OUTPUTS / f"{width}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_output_is_wider_than_the_terminal(width: int) -> None:
-    """Nor has it markup, a broken number or a traceback."""
+def test_outputs_fit_the_terminal(width: int) -> None:
+    """No output is wider than the terminal. Nor has it markup, a broken number or a traceback."""
     for line, shown in _outputs()[width].items():
         assert shown, line
         wide = [part for part in shown.splitlines() if len(part) > width]
@@ -209,8 +212,11 @@ def test_no_output_is_wider_than_the_terminal(width: int) -> None:
         assert "Traceback" not in shown, (line, shown)
 
 
-def test_every_command_is_looked_at() -> None:
-    """Apart from those that print a script, change nothing that is seen, take hours, or serve pages."""
+def test_every_command_has_output() -> None:
+    """Every command is looked at.
+
+    Apart from those that print a script, change nothing that is seen, take hours, or serve pages.
+    """
     seen = {
         f"geoveil {' '.join(line.split()[: 2 if line.startswith(('budget', 'key')) else 1])}"
         for line in (*FIXED, *DRAWN)

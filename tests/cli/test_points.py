@@ -51,7 +51,7 @@ def test_pipes(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 @pytest.mark.slow
-def test_names_with_spaces_and_letters_of_all_kinds(tmp_path: Path) -> None:
+def test_odd_names(tmp_path: Path) -> None:
     """Files, columns and persons may be called as people call them."""
     frame = people().rename(columns={"user": "Größe und 名前"})
     frame["Größe und 名前"] = "Zoë [red] 🚕"
@@ -83,7 +83,7 @@ def test_smoothing_on_the_way(run: Any, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.csv.certificate.json", "trips.csv"]
 
 
-def test_what_a_dry_run_says_is_what_the_release_says(run: Any, tmp_path: Path) -> None:
+def test_dry_run_agrees(run: Any, tmp_path: Path) -> None:
     """The error foreseen is the one stated; nothing is written or charged."""
     asked = ["trips.csv", "--person", "user", *LOCAL, "--rho", "1e-3", "--json"]
     foreseen = json.loads(run("points", *asked, "--dry-run").out)
@@ -95,7 +95,7 @@ def test_what_a_dry_run_says_is_what_the_release_says(run: Any, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> None:
+def test_other_output_format(run: Any, tmp_path: Path) -> None:
     """CSV goes in, GeoPackage or GeoJSON comes out; the released CSV is not left."""
     for name in ("out.gpkg", "out.geojson"):
         done = run("points", "trips.csv", "-o", name, "--person", "user", *LOCAL, "--rho", "1e-3")
@@ -106,7 +106,7 @@ def test_another_format_comes_out_if_one_names_it(run: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
+def test_dry_run_adds_distortion(run: Any, tmp_path: Path) -> None:
     """A dry run adds the distortion of the file's own system to the noise."""
     people().to_crs(32610).to_file(tmp_path / "utm.gpkg")
     foreseen = json.loads(run("points", "utm.gpkg", "--rho", "1e-4", "--dry-run", "--json").out)
@@ -115,7 +115,7 @@ def test_a_dry_run_knows_the_files_own_system(run: Any, tmp_path: Path) -> None:
     assert run("points", "trips.csv", "--rho", "1e-4", "--dry-run").code == 3
 
 
-def test_columns_stay_behind_unless_kept(run: Any, tmp_path: Path) -> None:
+def test_columns_stay_behind(run: Any, tmp_path: Path) -> None:
     """Columns that may give locations away are named, and released only on request."""
     done = run("points", "trips.csv", "-o", "out.csv", "--person", "user", *LOCAL, "--rho", "1e-3")
     assert "address (--keep releases columns unchanged)" in done.out
@@ -124,7 +124,7 @@ def test_columns_stay_behind_unless_kept(run: Any, tmp_path: Path) -> None:
     assert "address" in pd.read_csv(tmp_path / "kept.csv")
 
 
-def test_smooth_and_density_take_what_points_wrote(run: Any, tmp_path: Path) -> None:
+def test_smooth_takes_released_files(run: Any, tmp_path: Path) -> None:
     """Files that were released can be improved; others are refused."""
     assert run("points", "trips.csv", "-o", "out.csv", "--person", "user", *LOCAL, "--rho", "1e-3", "-q").code == 0
     told = json.loads(run("smooth", "out.csv", "-o", "smooth.csv", "--motion", "car", "--json").out)
@@ -140,7 +140,7 @@ def test_smooth_and_density_take_what_points_wrote(run: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None:
+def test_report_with_truth(run: Any, tmp_path: Path) -> None:
     """With --with-truth there is a banner; without it, neither that nor a true place."""
     asked = ["points", "trips.csv", "-o", "out.csv", "--overwrite", "--person", "user", *LOCAL, "--rho", "1e-6", "-y"]
     assert run(*asked, "--report", "map.html").code == 0
@@ -152,7 +152,7 @@ def test_a_report_holds_truth_only_if_asked_to(run: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_report_of_pseudonyms_names_no_account(run: Any, tmp_path: Path) -> None:
+def test_pseudonym_report_names_nobody(run: Any, tmp_path: Path) -> None:
     """Accounts are named in a report of labels that are released, and not in one of pseudonyms or of a crowd."""
     names = {"u0": "Anne Secret", "u1": "Bruno Secret", "u2": "Chloe Secret"}
     frame = pd.read_csv(tmp_path / "trips.csv")
@@ -184,7 +184,7 @@ def test_reports_of_all_kinds(ending: str, run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_and_a_figure_at_once(run: Any, tmp_path: Path) -> None:
+def test_page_and_figure(run: Any, tmp_path: Path) -> None:
     """Both are drawn and named, the figure as wide as asked for; what goes with neither is refused."""
     asked = ["hull", "trips.csv", *LOCAL, "--rho", "0.25"]
     done = run(*asked, "--report", "map.html", "--figure", "map.svg", "--figure-width", "85")
@@ -204,7 +204,7 @@ def test_a_page_and_a_figure_at_once(run: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "x.html").exists()
 
 
-def test_trips_are_released_at_once(run: Any, tmp_path: Path) -> None:
+def test_trips_are_released(run: Any, tmp_path: Path) -> None:
     """Origins and destinations need no option; one of them is named, and check says which columns are meant."""
     head = "user,pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude,tip"
     rows = ["ann,-122.41,37.78,-122.42,37.77,2", "bob,-122.43,37.76,-122.40,37.75,3"]
@@ -221,7 +221,7 @@ def test_trips_are_released_at_once(run: Any, tmp_path: Path) -> None:
     assert "4 points" in run("check", "taxi.csv", "--person", "user", *LOCAL).out
 
 
-def test_the_unit_of_numbers_is_stated(run: Any, tmp_path: Path) -> None:
+def test_time_unit_is_stated(run: Any, tmp_path: Path) -> None:
     """Numbers in doubt are refused, and the option that the error names says what they count."""
     numbers = [30 * 86_400_000 + 60_000 * i for i in range(90)]
     pd.DataFrame({"t": numbers, "lat": 37.77, "lon": -122.42}).to_csv(tmp_path / "in.csv", index=False)

@@ -91,7 +91,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("case", NAMED)
-def test_errors_name_options_and_rows(case: str, run: Any, tmp_path: Path) -> None:
+def test_errors_name_options(case: str, run: Any, tmp_path: Path) -> None:
     """What is wrong is named as it was given: an option, or a row of a file, counted from one."""
     (tmp_path / "gaps.csv").write_text("lat,lon\n37.78,-122.41\n,\n52.5,13.4\n")
     line, named = NAMED[case]
@@ -99,7 +99,7 @@ def test_errors_name_options_and_rows(case: str, run: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run: Any, tmp_path: Path) -> None:
+def test_errors_are_one_line(case: str, run: Any, tmp_path: Path) -> None:
     """An error is one line with the cause, the options and the remedy, and nothing is written."""
     code, line = BAD[case]
     done = run(*shlex.split(line))
@@ -113,7 +113,7 @@ def test_errors_are_one_message_in_the_words_of_the_command_line(case: str, run:
 
 @POSIX
 @pytest.mark.parametrize("command", ["check", "points", "hull", "density"])
-def test_a_file_that_may_not_be_read_is_about_the_data(command: str, run: Any, tmp_path: Path) -> None:
+def test_unreadable_file_exit_code(command: str, run: Any, tmp_path: Path) -> None:
     """A file without the right to read it has the exit code of data, as one that does not exist."""
     asked = {
         "check": ["check", "trips.csv", *LOCAL],
@@ -141,7 +141,7 @@ def test_debug_shows_where(tmp_path: Path) -> None:
     assert "Traceback" in done.err
 
 
-def test_the_unexpected_is_one_message_too(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bugs_are_one_message(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug of ours names itself and the way to see more."""
 
     def broken(*_: Any, **__: Any) -> None:
@@ -154,7 +154,7 @@ def test_the_unexpected_is_one_message_too(run: Any, monkeypatch: pytest.MonkeyP
     assert "--debug" in done.err
 
 
-def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
+def test_broken_pipes(tmp_path: Path) -> None:
     """A reader that stops early, such as head, is no error."""
     make("trips.csv", tmp_path)
     line = f"geoveil points trips.csv -o - {' '.join(LOCAL)} --rho 1 -q | head -1; echo ${{PIPESTATUS[0]}}"
@@ -164,10 +164,11 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("charged", [False, True])
-def test_ctrl_c_leaves_no_half_file_and_says_what_was_charged(
-    charged: bool, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before the charge nothing is gone; after it the charge stands, and is named."""
+def test_interrupts_leave_no_half(charged: bool, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C leaves no half file and says what was charged.
+
+    Before the charge nothing is gone; after it the charge stands, and is named.
+    """
     assert run("budget", "create", "b.db", "ann", "--rho", "1e-3").code == 0
     before = sorted(tmp_path.iterdir())
 
@@ -233,7 +234,7 @@ def test_a_real_interruption(tmp_path: Path) -> None:
 
 @POSIX
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_what_came_through_a_pipe_does_not_stay_when_the_command_is_ended(name: str, tmp_path: Path) -> None:
+def test_ended_commands_leave_nothing(name: str, tmp_path: Path) -> None:
     """A closed terminal or a scheduler's patience leaves nothing true behind, aside or here."""
     aside = tmp_path / "aside"
     aside.mkdir()

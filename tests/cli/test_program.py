@@ -42,9 +42,7 @@ EVERY = dict(commands())
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_help_page_has_an_example_and_fits_into_sixty_columns(
-    name: str, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_pages_fit(name: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page says what its command is for, ends with examples, and no line is wider than a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "60")
     page = run(*name.split()[1:], "--help")
@@ -55,8 +53,8 @@ def test_every_help_page_has_an_example_and_fits_into_sixty_columns(
 
 
 @pytest.mark.parametrize("group", [[], ["budget"], ["experiments"]])
-def test_a_group_without_a_command_shows_its_help(group: list[str], run: Any) -> None:
-    """The help page on stdout, as with --help, and no error."""
+def test_bare_groups_show_help(group: list[str], run: Any) -> None:
+    """A group without a command shows its help. The help page on stdout, as with --help, and no error."""
     done = run(*group)
     assert (done.code, done.err) == (0, "")
     assert done.out == run(*group, "--help").out
@@ -80,7 +78,7 @@ def test_every_example_runs(run: Any, tmp_path: Path) -> None:
         assert done.out, line
 
 
-def test_the_levels_on_the_help_page_are_what_they_say(run: Any) -> None:
+def test_levels_are_explained(run: Any) -> None:
     """Each level names its distance, its chance and the ρ that it is."""
     page = " ".join(run("explain", "--help").out.split())
     for level, distance in LEVELS.items():
@@ -92,13 +90,13 @@ def test_the_levels_on_the_help_page_are_what_they_say(run: Any) -> None:
     assert "75%" in page
 
 
-def test_the_exit_codes_are_on_the_help_page(run: Any) -> None:
+def test_exit_codes_are_listed(run: Any) -> None:
     """The help page lists all exit codes with their meanings."""
     page = run("--help").out
     assert all(re.search(rf"^ +{code} +{re.escape(meaning)}$", page, re.MULTILINE) for code, meaning in CODES.items())
 
 
-def test_the_help_page_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_help_imports_little(tmp_path: Path) -> None:
     """Whoever asks for help does not wait for numpy, pandas or rich."""
     code = (
         "import sys\nfrom geoveil.cli import main\n"
@@ -116,7 +114,7 @@ def test_version_and_module(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_shells_complete_commands_and_options(tmp_path: Path) -> None:
+def test_shell_completion(tmp_path: Path) -> None:
     """Bash is told how, and is then given the commands, options and choices that begin so."""
     assert "_GEOVEIL_COMPLETE" in shell("geoveil completion bash", tmp_path).out
     for words, at, expected in (

@@ -27,8 +27,8 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state"
 
 
-def test_a_second_release_says_that_budgets_add_up(run: Any, record: Path) -> None:
-    """It names the number of releases and what they hide together."""
+def test_second_release_adds_up(run: Any, record: Path) -> None:
+    """A second release says that budgets add up. It names the number of releases and what they hide together."""
     assert "before" not in run(*LINE).err
     second = run(*LINE)
     assert second.code == 0
@@ -39,8 +39,8 @@ def test_a_second_release_says_that_budgets_add_up(run: Any, record: Path) -> No
     assert "ρ = 0.0003" in third.err
 
 
-def test_a_changed_or_renamed_file_is_recognised(run: Any, record: Path, tmp_path: Path) -> None:
-    """By its path, or by its content."""
+def test_changed_files_are_recognised(run: Any, record: Path, tmp_path: Path) -> None:
+    """A changed or renamed file is recognised. By its path, or by its content."""
     run(*LINE)
     (tmp_path / "trips.csv").rename(tmp_path / "other.csv")
     renamed = ["points", "other.csv", *LINE[2:]]
@@ -59,8 +59,8 @@ def test_other_guarantees_are_mentioned(run: Any, record: Path) -> None:
     assert "different kinds" in run(*LINE[:-2], "--epsilon", "0.1").err
 
 
-def test_a_ledger_keeps_account_itself(run: Any, record: Path) -> None:
-    """With one nothing is said, but the release is recorded."""
+def test_ledgers_need_no_record(run: Any, record: Path) -> None:
+    """A ledger keeps account itself. With one nothing is said, but the release is recorded."""
     run("budget", "create", "b.db", "all", "--rho", "1")
     line = [part for part in LINE if part not in ("--person", "user")]
     run(*line)
@@ -70,7 +70,7 @@ def test_a_ledger_keeps_account_itself(run: Any, record: Path) -> None:
     assert "released 2 times before" in run(*line).err
 
 
-def test_the_record_is_private_and_holds_no_names(run: Any, record: Path) -> None:
+def test_record_is_private(run: Any, record: Path) -> None:
     """Files are readable by the user only, and tell neither names nor digests of files."""
     from geoveil.geo.formats.fingerprints import digest
 
@@ -85,7 +85,7 @@ def test_the_record_is_private_and_holds_no_names(run: Any, record: Path) -> Non
         assert {stat.S_IMODE(path.stat().st_mode) for path in record.iterdir()} == {0o600}
 
 
-def test_another_key_makes_other_marks(tmp_path: Path) -> None:
+def test_keys_make_marks(tmp_path: Path) -> None:
     """The marks of a file in two records have nothing in common."""
     path = tmp_path / "t.csv"
     path.write_text("a")
@@ -96,7 +96,7 @@ def test_another_key_makes_other_marks(tmp_path: Path) -> None:
     assert first["path"] != second["path"]
 
 
-def test_a_record_that_cannot_be_kept_stops_no_release(run: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_unwritable_records_stop_nothing(run: Any, tmp_path: Path, monkeypatch: Any) -> None:
     """It is said that a later release will not mention this one."""
     (tmp_path / "state").write_text("a file, not a folder")
     monkeypatch.setenv("GEOVEIL_RECORD", str(tmp_path / "state"))
@@ -105,8 +105,8 @@ def test_a_record_that_cannot_be_kept_stops_no_release(run: Any, tmp_path: Path,
     assert "will not mention" in ran.err
 
 
-def test_damaged_lines_of_a_record_are_passed_over(run: Any, record: Path) -> None:
-    """The others still count."""
+def test_damaged_lines_are_skipped(run: Any, record: Path) -> None:
+    """Damaged lines of a record are passed over. The others still count."""
     run(*LINE)
     with (record / "releases.jsonl").open("a") as held:
         held.write('{"date": \n[]\n{"content": 1}\n')
@@ -121,8 +121,8 @@ def test_functions_keep_no_record(record: Path, tmp_path: Path) -> None:
     assert not record.exists()
 
 
-def test_a_dry_run_is_not_recorded(run: Any, record: Path) -> None:
-    """Nothing was released."""
+def test_dry_runs_leave_none(run: Any, record: Path) -> None:
+    """A dry run is not recorded. Nothing was released."""
     run(*LINE[:2], *LINE[4:], "--dry-run")
     assert not (record / "releases.jsonl").exists()
 
@@ -137,7 +137,7 @@ def _track(folder: Path, n: int = 10_000) -> Path:
 TRACK = ["points", "track.csv", "-o", "o.csv", "--overwrite", *LOCAL, "--rho", "5e-5"]
 
 
-def test_a_release_that_loses_nearly_everything_says_so_first(run: Any, tmp_path: Path) -> None:
+def test_ruinous_release_is_refused(run: Any, tmp_path: Path) -> None:
     """Kilometres of noise on one track are refused, and what helps is named in options that exist."""
     _track(tmp_path)
     ran = run(*TRACK)
@@ -151,16 +151,14 @@ def test_a_release_that_loses_nearly_everything_says_so_first(run: Any, tmp_path
     assert "lost" not in run(*TRACK, "--person", "who").err
 
 
-def test_points_of_one_person_are_told_where_the_area_is_wide(run: Any, tmp_path: Path) -> None:
+def test_one_person_in_wide_area(run: Any, tmp_path: Path) -> None:
     """Noise is small beside the area, but many times that of one point."""
     _track(tmp_path)
     ran = run("points", "track.csv", "-o", "o.csv", "--area", "37.77,-122.42,1000km", "--rho", "5e-5")
     assert "All 10,000 points belong to one person" in ran.err
 
 
-def test_many_points_of_each_person_are_told_and_not_asked_about(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_points_are_told(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --person, persons with a thousand points are told of their noise, and those with twenty are not."""
     from geoveil.cli import terminal
 
@@ -175,8 +173,8 @@ def test_many_points_of_each_person_are_told_and_not_asked_about(
     assert "share" not in run(*asked, "--person", "trip").err
 
 
-def test_someone_at_a_terminal_is_asked(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No leaves nothing behind, yes releases, and --yes does not ask."""
+def test_terminals_are_asked(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Someone at a terminal is asked. No leaves nothing behind, yes releases, and --yes does not ask."""
     import click
 
     from geoveil.cli import terminal
@@ -206,7 +204,7 @@ def test_someone_at_a_terminal_is_asked(run: Any, tmp_path: Path, monkeypatch: p
     assert len(asked) == 2
 
 
-def test_a_pipe_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Someone can be asked only if both input and messages are at a terminal."""
     from geoveil.cli import terminal
 
@@ -236,7 +234,7 @@ def test_python_warns_or_asks(tmp_path: Path) -> None:
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_the_concern_depends_on_public_facts_alone(tmp_path: Path) -> None:
+def test_concerns_use_public_facts(tmp_path: Path) -> None:
     """Points elsewhere in the area lead to the same text."""
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     texts: list[Any] = []

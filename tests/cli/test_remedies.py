@@ -124,9 +124,7 @@ def test_remedies_release_the_file(case: str, tmp_path: Path, run: Any, monkeypa
 
 
 @pytest.mark.parametrize("needs", [["--smooth", "walking"], ["--thin", "1 minute"], ["--protect", "1 day"]])
-def test_what_needs_times_is_left_out_without(
-    needs: list[str], tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_timeless_remedies(needs: list[str], tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file has none: the message names no option with a column that is not there."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("user,lat,lon\n" + POINTS)
@@ -139,7 +137,7 @@ def test_what_needs_times_is_left_out_without(
     assert run(*line).code == 0
 
 
-def test_a_key_by_its_name(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_by_name(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key is given by the name with which it was created; the remedy for one that is not there creates it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("user,lat,lon\n" + POINTS)
@@ -169,10 +167,13 @@ STOPS = pd.DataFrame(
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["points", "t.csv", "-o", "o.csv"], ["hull", "t.csv", "-o", "o.gpkg"]])
 @pytest.mark.parametrize("remedy", ["--pseudonyms", "--keep stop_name"])
-def test_labels_that_tell_places_are_released_by_name_alone(
+def test_place_labels_need_naming(
     command: list[str], remedy: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was measured is in the message, for the owner; it is in no file. --yes does not say yes to a column."""
+    """Labels that tell places are released by name alone.
+
+    What was measured is in the message, for the owner; it is in no file. --yes does not say yes to a column.
+    """
     monkeypatch.chdir(tmp_path)
     places_of(STOPS)(tmp_path / "t.csv")
     line = [*command, *LOCAL, "--person", "stop_name", "--hide", "20m"]
@@ -220,9 +221,7 @@ TRACKS: dict[str, tuple[str, Callable[[Path], object], list[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TRACKS)
-def test_hopeless_points_are_refused_with_remedies_that_work(
-    case: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hopeless_points_have_remedies(case: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what this file allows is named: nothing about times in a file without any."""
     monkeypatch.chdir(tmp_path)
     name, write, given = TRACKS[case]
@@ -259,10 +258,13 @@ HOPELESS: dict[str, tuple[int, int, list[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", HOPELESS)
-def test_hopeless_answers_are_refused_with_remedies_that_work(
+def test_hopeless_answers_have_remedies(
     question: str, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is charged; each remedy of the message is run: another question, less that is hidden, --yes."""
+    """Hopeless answers are refused with remedies that work.
+
+    Before anything is charged; each remedy of the message is run: another question, less that is hidden, --yes.
+    """
     monkeypatch.chdir(tmp_path)
     corners = [(-122.52 + 0.01 * i, 37.67 + 0.01 * j) for i in range(20) for j in range(20)]
     squares = geopandas.GeoSeries([shapely.box(x, y, x + 0.01, y + 0.01) for x, y in corners], crs=4326)
@@ -290,8 +292,11 @@ def test_hopeless_answers_are_refused_with_remedies_that_work(
     assert run("check", "t.csv").code in (0, 3)
 
 
-def test_certificates_say_of_columns_that_nothing_in_them_is_hidden(tmp_path: Path, run: Any) -> None:
-    """Of every column that is released unchanged, in words; without what was measured in the true data."""
+def test_certificates_warn_of_columns(tmp_path: Path, run: Any) -> None:
+    """Certificates say of columns that nothing in them is hidden.
+
+    Of every column that is released unchanged, in words; without what was measured in the true data.
+    """
     STOPS.assign(fare=range(len(STOPS))).to_csv(tmp_path / "t.csv", index=False)
     kept = ["--keep", "stop_name", "--keep", "fare", "--person", "stop_name"]
     assert run("points", "t.csv", "-o", "o.csv", *LOCAL, "--hide", "20m", *kept).code == 0

@@ -37,8 +37,11 @@ def rides(tmp_path: Path) -> pd.DataFrame:
 @pytest.mark.slow
 @pytest.mark.usefixtures("rides")
 @pytest.mark.parametrize("question", [["flows", "--cell", "10km"], ["hull"], ["points"], ["heatmap", "--cell", "5km"]])
-def test_each_place_has_its_own_time(question: list[str], run: Any) -> None:
-    """Two recognised columns suffice; one alone is refused, and counts for both places if it is named twice."""
+def test_places_have_own_times(question: list[str], run: Any) -> None:
+    """Each place has its own time.
+
+    Two recognised columns suffice; one alone is refused, and counts for both places if it is named twice.
+    """
     name, *more = question
     days = ["--protect", "1 day", *more, *HOW]
     assert run(name, "od.csv", "-o", "two.csv", *days).code == 0
@@ -92,7 +95,7 @@ def test_both_places_are_smoothed(kind: str, rides: pd.DataFrame, run: Any, tmp_
 
 
 @pytest.mark.usefixtures("rides")
-def test_places_with_one_time_are_not_smoothed(run: Any, tmp_path: Path) -> None:
+def test_one_time_is_not_smoothed(run: Any, tmp_path: Path) -> None:
     """One time for both places is refused before a release; without smoothing or with one place it works."""
     for times in ([], ["--time", "pickup_time"], ["--time", "pickup_time", "--time", "pickup_time"]):
         done = run("points", "od1.csv", "-o", "out.csv", "--smooth", "taxi", *HOW, *times)
@@ -106,7 +109,7 @@ def test_places_with_one_time_are_not_smoothed(run: Any, tmp_path: Path) -> None
     assert run("points", "od1.csv", "-o", "one.csv", "--smooth", "taxi", *HOW, *one).code == 0
 
 
-def test_values_of_times_become_columns(rides: pd.DataFrame) -> None:
+def test_times_become_columns(rides: pd.DataFrame) -> None:
     """A time for each row is refused for rows with two places, as a column is; the remedy works."""
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     bare = rides.drop(columns=["pickup_time", "dropoff_time"])
@@ -119,7 +122,7 @@ def test_values_of_times_become_columns(rides: pd.DataFrame) -> None:
 
 
 @pytest.mark.usefixtures("rides")
-def test_a_series_of_times_fits_the_rows_of_a_file(rides: pd.DataFrame, tmp_path: Path) -> None:
+def test_series_fit_file_rows(rides: pd.DataFrame, tmp_path: Path) -> None:
     """The rows of a file are numbered from 1, those of a table from 0: times of the table smooth both."""
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     one: dict[str, Any] = {"lat": "pickup_lat", "lon": "pickup_lon", "area": area, "person": "user"}
@@ -129,7 +132,7 @@ def test_a_series_of_times_fits_the_rows_of_a_file(rides: pd.DataFrame, tmp_path
 
 
 @pytest.mark.usefixtures("rides")
-def test_check_advises_about_places_without_times(run: Any) -> None:
+def test_check_without_times(run: Any) -> None:
     """Flows are a purpose of rows with two places, whatever times they have."""
     for name in ("od.csv", "od1.csv", "od0.csv"):
         shown = json.loads(run("check", name, "--person", "user", *LOCAL, "--json").out)

@@ -30,7 +30,7 @@ def release(run: Any, *more: str) -> Any:
     return done
 
 
-def test_a_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
+def test_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
     """A key is made, a release is signed, and everyone with the public key can check it."""
     made = json.loads(run("key", "create", "city-lab", "--json").out)
     if sys.platform != "win32":
@@ -49,7 +49,7 @@ def test_a_signed_release_is_verified(run: Any, tmp_path: Path) -> None:
     assert made["fingerprint"] in run("key", "show", "city-lab.pub.pem").out
 
 
-def test_a_file_that_is_not_there_is_named_as_it_was_typed(run: Any) -> None:
+def test_missing_file_named_as_typed(run: Any) -> None:
     """Names of files keep their letters, also at the beginning of a message."""
     assert "geoveil: nowhere.csv: file not found" in run("verify", "nowhere.csv").err
 
@@ -75,8 +75,8 @@ def test_every_command_signs(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", [False, True])
-def test_what_is_wrong_ends_with_one(sign: bool, run: Any, tmp_path: Path) -> None:
-    """A changed file, in plain words and as JSON."""
+def test_wrong_ends_with_one(sign: bool, run: Any, tmp_path: Path) -> None:
+    """What is wrong ends with one. A changed file, in plain words and as JSON."""
     run("key", "create", "lab")
     release(run, *(["--sign", "lab.pem"] if sign else []))
     with (tmp_path / "out.csv").open("a") as file:
@@ -100,8 +100,8 @@ def test_a_ledger_confirms(run: Any, tmp_path: Path) -> None:
     assert "another ledger" in " ".join(other.out.split())
 
 
-def test_what_cannot_be_checked_ends_with_two(run: Any, tmp_path: Path) -> None:
-    """A file, a key or a ledger that is not there; no ledger is made by that."""
+def test_unchecked_ends_with_two(run: Any, tmp_path: Path) -> None:
+    """What cannot be checked ends with two. A file, a key or a ledger that is not there; no ledger is made by that."""
     release(run)
     for more in (["no.csv"], ["out.csv", "--key", "no.pem"], ["out.csv", "--ledger", "no.db"], ["out.csv", "--kee"]):
         done = run("verify", *more)
@@ -114,7 +114,7 @@ def test_what_cannot_be_checked_ends_with_two(run: Any, tmp_path: Path) -> None:
     assert "certificate not found" in " ".join(done.out.split())
 
 
-def test_columns_that_reveal_locations_are_in_the_answer(run: Any, tmp_path: Path) -> None:
+def test_revealing_columns_are_shown(run: Any, tmp_path: Path) -> None:
     """The certificate's warnings are shown whenever it is verified."""
     release(run, "--keep", "address")
     assert "Warning: the column address is released unchanged" in " ".join(run("verify", "out.csv").out.split())
@@ -153,7 +153,7 @@ def test_keys_are_not_overwritten(run: Any, tmp_path: Path) -> None:
     assert (done.code, "--sign goes with -o" in done.err) == (2, True)
 
 
-def test_no_output_shows_a_private_key(run: Any, tmp_path: Path) -> None:
+def test_no_private_key_shown(run: Any, tmp_path: Path) -> None:
     """Neither making a key nor giving the wrong one prints it."""
     done = [run("key", "create", "lab")]
     secret = (tmp_path / "lab.pem").read_text().splitlines()[1]
@@ -164,7 +164,7 @@ def test_no_output_shows_a_private_key(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("always::geoveil.errors.GeoveilWarning")
-def test_check_finds_columns_that_reveal_locations(run: Any, tmp_path: Path) -> None:
+def test_check_refuses_revealing_columns(run: Any, tmp_path: Path) -> None:
     """As a release with --keep all does, which refuses them and names both ways on."""
     table = pd.read_csv(tmp_path / "trips.csv")
     table.assign(a=table["latitude"], note="x").drop(columns="address").to_csv(tmp_path / "more.csv", index=False)
@@ -184,7 +184,7 @@ def test_check_finds_columns_that_reveal_locations(run: Any, tmp_path: Path) -> 
     assert "note (named)" in " ".join(named.out.split())
 
 
-def test_warnings_are_red_on_a_terminal(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_are_red(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With colours, the name and the text of the warning are red."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = release(run, "--keep", "address")
@@ -192,7 +192,7 @@ def test_warnings_are_red_on_a_terminal(run: Any, tmp_path: Path, monkeypatch: p
     assert "\x1b[31mthe column address" in done.out
 
 
-def test_unknown_files_end_with_three(run: Any, tmp_path: Path) -> None:
+def test_unknown_files_end_three(run: Any, tmp_path: Path) -> None:
     """A ledger that recorded an answer and other files makes no success: the exit code is 3, and it says why."""
     run("budget", "create", "a.db", "all", "--rho", "1")
     charged = ["--ledger", "a.db", "--subject", "all", "--label", "may"]
@@ -231,7 +231,7 @@ def test_existing_outputs_are_refused(run: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "out.csv.certificate.json").exists()
 
 
-def test_summaries_are_replaced_and_verified(run: Any, tmp_path: Path) -> None:
+def test_summaries_are_replaced(run: Any, tmp_path: Path) -> None:
     """The folder of a summary is replaced with --overwrite, as its refusal says, and verified as a whole."""
     asked = ["summary", "trips.csv", *LOCAL, "--rho", "1e-4", "-o", "sums"]
     assert run(*asked).code == 0

@@ -62,8 +62,11 @@ def test_a_folder_is_shared(ridden: Any, tmp_path: Path) -> None:
     assert ridden("verify", "shared").code == 1
 
 
-def test_a_place_is_never_drawn_again(ridden: Any, tmp_path: Path) -> None:
-    """The next run, a housemate, and the place declared again nearby have the same disc; the file then stays."""
+def test_places_are_drawn_once(ridden: Any, tmp_path: Path) -> None:
+    """A place is never drawn again.
+
+    The next run, a housemate, and the place declared again nearby have the same disc; the file then stays.
+    """
     assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
     for name, place in (("again", AT), ("near", NEAR)):
         assert ridden("zones", "rides", "--at", place, *HIDDEN[2:], "-o", name).code == 0
@@ -74,10 +77,11 @@ def test_a_place_is_never_drawn_again(ridden: Any, tmp_path: Path) -> None:
     assert contents(tmp_path / "both") == contents(tmp_path / "first")
 
 
-def test_another_machine_needs_the_file_of_centres(
-    ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a copy of the file, another machine draws nothing; discs and files are the same."""
+def test_other_machines_need_centres(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another machine needs the file of centres.
+
+    With a copy of the file, another machine draws nothing; discs and files are the same.
+    """
     assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
     monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path / "other" / "backups"))
     (tmp_path / "other").mkdir()
@@ -87,7 +91,7 @@ def test_another_machine_needs_the_file_of_centres(
     assert contents(tmp_path / "second") == contents(tmp_path / "first")
 
 
-def test_a_lost_file_is_told_about(ridden: Any, tmp_path: Path) -> None:
+def test_lost_file_is_told(ridden: Any, tmp_path: Path) -> None:
     """Before a second draw the owner is told where the copy is; copying it back gives the same disc."""
     assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
     backup = Centres(tmp_path / "centres.json").backup
@@ -101,7 +105,7 @@ def test_a_lost_file_is_told_about(ridden: Any, tmp_path: Path) -> None:
     assert contents(tmp_path / "second") == contents(tmp_path / "first")
 
 
-def test_a_release_remembers_its_discs(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_remembers_discs(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the file and its copy, the certificate of the release that is replaced stops a second draw."""
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared").code == 0
     (tmp_path / "centres.json").unlink()
@@ -111,7 +115,7 @@ def test_a_release_remembers_its_discs(ridden: Any, tmp_path: Path, monkeypatch:
     assert "a second centre would tell more" in told.err
 
 
-def test_homes_in_one_disc_give_the_same_files(ridden: Any, tmp_path: Path) -> None:
+def test_same_disc_same_files(ridden: Any, tmp_path: Path) -> None:
     """The theorem through the command: with one centre, another home and other points around it change no byte."""
     assert ridden("zones", "rides", *HIDDEN, "-o", "one").code == 0
     make(tmp_path / "other", commute(3))
@@ -119,7 +123,7 @@ def test_homes_in_one_disc_give_the_same_files(ridden: Any, tmp_path: Path) -> N
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_a_ledger_is_charged_once_for_a_place(ridden: Any, tmp_path: Path) -> None:
+def test_ledger_charges_place_once(ridden: Any, tmp_path: Path) -> None:
     """With ρ, the centre is charged when it is drawn; runs with the same disc cost nothing more."""
     ridden("budget", "create", "b.db", "ann", "--rho", "1e-3")
     asked = ["rides", "--at", AT, "--rho", "4e-4", "--centres", "centres.json", "--ledger", "b.db", "--subject", "ann"]
@@ -141,8 +145,8 @@ def test_a_ledger_is_charged_once_for_a_place(ridden: Any, tmp_path: Path) -> No
     assert not (tmp_path / "fourth").exists()
 
 
-def test_a_uniform_disc_needs_no_ledger(ridden: Any) -> None:
-    """A ledger adds up ρ: the refusal of --hide names --rho, which works."""
+def test_uniform_disc_needs_none(ridden: Any) -> None:
+    """A uniform disc needs no ledger. A ledger adds up ρ: the refusal of --hide names --rho, which works."""
     ridden("budget", "create", "b.db", "ann", "--rho", "1e-3")
     more = ["--ledger", "b.db", "--subject", "ann", "-o", "shared"]
     told = ridden("zones", "rides", *HIDDEN, *more)
@@ -151,7 +155,7 @@ def test_a_uniform_disc_needs_no_ledger(ridden: Any) -> None:
     assert ridden("zones", "rides", "--at", AT, "--rho", "1e-4", "--centres", "c.json", *more).code == 0
 
 
-def test_nothing_is_kept_of_a_dry_run(ridden: Any, tmp_path: Path) -> None:
+def test_dry_run_keeps_nothing(ridden: Any, tmp_path: Path) -> None:
     """A dry run shows what would be left, and writes neither files nor a centre."""
     before = {path.name for path in tmp_path.iterdir()}
     done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run")
@@ -159,7 +163,7 @@ def test_nothing_is_kept_of_a_dry_run(ridden: Any, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-def test_a_folder_is_replaced_as_a_whole(ridden: Any, tmp_path: Path) -> None:
+def test_folders_are_replaced_whole(ridden: Any, tmp_path: Path) -> None:
     """An existing folder needs --overwrite, and a file of one's own in it stops that."""
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared").code == 0
     told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--keep", "ele")
@@ -175,8 +179,11 @@ def test_a_folder_is_replaced_as_a_whole(ridden: Any, tmp_path: Path) -> None:
     assert not any(b"<ele>" in content for content in contents(tmp_path / "shared").values())
 
 
-def test_files_are_written_whole_or_not_at_all(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a fault in the last file nothing is there, and the centre is kept for the next run."""
+def test_files_are_written_whole(ridden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written whole or not at all.
+
+    After a fault in the last file nothing is there, and the centre is kept for the next run.
+    """
     write, count = gpx.GPXTracks.write, 0
 
     def failing(self: Any, path: Path, pieces: Any) -> None:
@@ -193,7 +200,7 @@ def test_files_are_written_whole_or_not_at_all(ridden: Any, tmp_path: Path, monk
     monkeypatch.undo()
 
 
-def test_one_file_is_shared_as_one_file(ridden: Any, tmp_path: Path) -> None:
+def test_one_file_is_shared(ridden: Any, tmp_path: Path) -> None:
     """A file may be named, in its own format; another format is refused with a name that works."""
     [first, *_] = sorted((tmp_path / "rides").iterdir())
     told = ridden("zones", str(first), *HIDDEN, "-o", "ride.fit")
@@ -205,7 +212,7 @@ def test_one_file_is_shared_as_one_file(ridden: Any, tmp_path: Path) -> None:
     assert ridden("verify", "ride.gpx").code == 0
 
 
-def test_originals_may_lend_their_names(ridden: Any, tmp_path: Path) -> None:
+def test_same_names(ridden: Any, tmp_path: Path) -> None:
     """With --same-names files have the names of the originals; two of one name are refused."""
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--same-names").code == 0
     names = sorted(path.name for path in (tmp_path / "rides").iterdir())
@@ -217,7 +224,7 @@ def test_originals_may_lend_their_names(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "rides", "more", *HIDDEN, "-o", "both").code == 0
 
 
-def test_a_file_of_centres_is_no_track(ridden: Any, tmp_path: Path) -> None:
+def test_centres_are_no_track(ridden: Any, tmp_path: Path) -> None:
     """Beside the rides it is passed over, as it is a table with the places; given as a track, it is refused."""
     asked = [*HIDDEN[2:4], "--centres", "rides/centres.json"]
     for target, places in (("both", [AT, "47.36,8.60"]), ("one", [AT])):
@@ -229,7 +236,7 @@ def test_a_file_of_centres_is_no_track(ridden: Any, tmp_path: Path) -> None:
     assert (told.code, "Leave it out" in told.err) == (3, True)
 
 
-def test_tracks_that_never_leave_are_no_release(ridden: Any, tmp_path: Path) -> None:
+def test_tracks_inside_are_refused(ridden: Any, tmp_path: Path) -> None:
     """If nothing is outside of the discs, that is said, and nothing is written."""
     make(tmp_path / "garden", [("walk", rides.straight(HOME, points=5, step=10.0))])
     told = ridden("zones", "garden", *HIDDEN, "-o", "shared")
@@ -237,7 +244,7 @@ def test_tracks_that_never_leave_are_no_release(ridden: Any, tmp_path: Path) -> 
     assert not (tmp_path / "shared").exists()
 
 
-def test_places_come_from_a_file(ridden: Any, tmp_path: Path) -> None:
+def test_places_from_a_file(ridden: Any, tmp_path: Path) -> None:
     """A file of places hides each of them."""
     (tmp_path / "places.csv").write_text(f"lat,lon\n{AT}\n47.36,8.60\n")
     done = ridden("zones", "rides", "--at", "places.csv", *HIDDEN[2:], "-o", "shared", "--json")
@@ -259,9 +266,7 @@ def test_places_come_from_a_file(ridden: Any, tmp_path: Path) -> None:
         (["zones", "rides", *HIDDEN, "-o", "centres.json"], "centres.json"),
     ],
 )
-def test_a_request_that_cannot_be_answered_draws_nothing(
-    ridden: Any, tmp_path: Path, asked: list[str], told: str
-) -> None:
+def test_bad_requests_draw_nothing(ridden: Any, tmp_path: Path, asked: list[str], told: str) -> None:
     """What is missing or wrong is named before a centre is drawn."""
     done = ridden(*asked)
     assert done.code == (3 if told == "file not found" else 2), done.out
@@ -280,7 +285,7 @@ def test_other_formats_are_shared(run: Any, tmp_path: Path, kind: str) -> None:
     assert endings == {f".{kind.rpartition('-')[2]}"}
 
 
-def test_a_report_shows_discs_and_what_remains(ridden: Any, tmp_path: Path) -> None:
+def test_report_shows_discs(ridden: Any, tmp_path: Path) -> None:
     """The page has the published length, the discs and the promise; removed pieces are on the owner's page alone."""
     done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.html")
     assert done.code == 0, done.err
@@ -303,7 +308,7 @@ def test_a_report_shows_discs_and_what_remains(ridden: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_report_is_a_page(ridden: Any, tmp_path: Path) -> None:
+def test_reports_are_pages(ridden: Any, tmp_path: Path) -> None:
     """Another ending is refused before a centre is drawn, with a name that works."""
     told = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--report", "page.pdf")
     assert (told.code, "page.html" in told.err) == (2, True)
@@ -312,7 +317,7 @@ def test_a_report_is_a_page(ridden: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
+def test_dry_run_attacks(ridden: Any, tmp_path: Path) -> None:
     """The owner sees how near attacks come to each place; straight rides point at home."""
     done = ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run")
     assert done.code == 0, done.err
@@ -327,7 +332,7 @@ def test_a_dry_run_attacks_the_tracks(ridden: Any, tmp_path: Path) -> None:
     assert attempts[1]["length"] < attempts[0]["length"]
 
 
-def test_a_dry_run_says_what_helps(ridden: Any, tmp_path: Path) -> None:
+def test_dry_run_gives_remedies(ridden: Any, tmp_path: Path) -> None:
     """How near somebody comes with the owner's tracks, in a sentence; a remedy that it names is accepted."""
     said = " ".join(ridden("zones", "rides", *HIDDEN, "-o", "shared", "--dry-run").out.split())
     assert re.search(
@@ -339,7 +344,7 @@ def test_a_dry_run_says_what_helps(ridden: Any, tmp_path: Path) -> None:
         assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--shorten", *option).code == 0
 
 
-def test_places_are_proposed_and_never_used(ridden: Any, tmp_path: Path) -> None:
+def test_places_are_proposed(ridden: Any, tmp_path: Path) -> None:
     """Without --at a dry run tells where tracks begin and end, and nothing is drawn; the place is accepted by --at."""
     asked = ["zones", "rides", *HIDDEN[2:], "-o", "shared"]
     told = ridden(*asked)
@@ -376,7 +381,7 @@ def test_proposed_places_are_confirmed(ridden: Any, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
-def test_a_dry_run_tells_no_disc(ridden: Any, tmp_path: Path) -> None:
+def test_dry_run_hides_discs(ridden: Any, tmp_path: Path) -> None:
     """Centres that are drawn for one run each would average out: programs are told no centre, and nothing public."""
     asked = ["zones", "rides", *HIDDEN, "-o", "shared", "--json"]
     for _ in range(2):
@@ -388,7 +393,7 @@ def test_a_dry_run_tells_no_disc(ridden: Any, tmp_path: Path) -> None:
     assert sorted(disc) == ["lat", "lon", "radius"]
 
 
-def test_a_place_the_other_way_round_is_refused(ridden: Any, tmp_path: Path) -> None:
+def test_swapped_place_is_refused(ridden: Any, tmp_path: Path) -> None:
     """Longitude before latitude would hide nothing; a place that no track enters is told about."""
     swapped = f"{HOME[0]},{HOME[1]}"
     told = ridden("zones", "rides", "--at", swapped, *HIDDEN[2:], "-o", "shared")
@@ -402,7 +407,7 @@ def test_a_place_the_other_way_round_is_refused(ridden: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("first", [["--hide", "200m"], ["--rho", "2e-5", "--margin", "300m"]])
-def test_a_place_is_hidden_as_at_first(ridden: Any, tmp_path: Path, first: list[str]) -> None:
+def test_places_stay_hidden_alike(ridden: Any, tmp_path: Path, first: list[str]) -> None:
     """Another distance for a known place is refused; the options that the message names work."""
     asked = ["zones", "rides", "--at", AT, "--centres", "centres.json", "-o", "shared", "--overwrite"]
     assert ridden(*asked, *first).code == 0
@@ -412,7 +417,7 @@ def test_a_place_is_hidden_as_at_first(ridden: Any, tmp_path: Path, first: list[
     assert ridden(*asked, *" ".join(named).split()).code == 0
 
 
-def test_what_a_place_nearby_is(ridden: Any, tmp_path: Path) -> None:
+def test_nearby_place(ridden: Any, tmp_path: Path) -> None:
     """A place 110 m away is refused; the options that the message names work."""
     nearby = "{1},{0}".format(*rides.offset(*HOME, 0, 110))
     assert ridden("zones", "rides", *HIDDEN, "-o", "first").code == 0
@@ -427,7 +432,7 @@ def test_what_a_place_nearby_is(ridden: Any, tmp_path: Path) -> None:
     assert contents(tmp_path / "first") != contents(tmp_path / "third")
 
 
-def test_an_attacker_may_have_a_map(ridden: Any, tmp_path: Path) -> None:
+def test_attacker_with_a_map(ridden: Any, tmp_path: Path) -> None:
     """With a file of roads, attacks follow these; a file of points is refused, and so is a map without a dry run."""
     import geopandas
     import shapely
@@ -442,7 +447,7 @@ def test_an_attacker_may_have_a_map(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "rides", *HIDDEN, "-o", "shared", "--roads", "streets.gpkg").code == 2
 
 
-def test_points_outside_may_have_noise(ridden: Any, tmp_path: Path) -> None:
+def test_noise_outside(ridden: Any, tmp_path: Path) -> None:
     """Outside there is noise of any ρ, inside nothing; what is missing or does not fit is refused before a draw."""
     asked = ["zones", "rides", *HIDDEN, "-o", "shared"]
     for more, told in (
@@ -473,7 +478,7 @@ def test_points_outside_may_have_noise(ridden: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpkg", "csv", "lines-gpkg"])
-def test_noise_is_in_the_system_of_the_file(run: Any, tmp_path: Path, kind: str) -> None:
+def test_noise_in_file_system(run: Any, tmp_path: Path, kind: str) -> None:
     """Tables and layers in other systems get noise of the same size on the ground."""
     import geopandas
 
@@ -492,7 +497,7 @@ def test_noise_is_in_the_system_of_the_file(run: Any, tmp_path: Path, kind: str)
         assert 0 < away.max() < 100
 
 
-def test_a_shortened_release_has_shorter_tracks(ridden: Any, tmp_path: Path) -> None:
+def test_tracks_are_shortened(ridden: Any, tmp_path: Path) -> None:
     """What --shorten takes off is off, and the certificate says so."""
     lengths = []
     for more in ([], ["--shorten", "200m"]):
@@ -510,7 +515,7 @@ def test_tracks_may_be_too_short(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "walks", *HIDDEN, "-o", "shared").code == 0
 
 
-def test_times_of_departure_are_not_released(run: Any, tmp_path: Path) -> None:
+def test_departure_times_are_removed(run: Any, tmp_path: Path) -> None:
     """A table's column of departure is the same in every row of a track, and tells when it began."""
     (tmp_path / "walk.csv").write_text(
         "started_at,lat,lon\n" + "".join(f"2024-03-01T08:00:00Z,47.{380 + i},8.54\n" for i in range(20))

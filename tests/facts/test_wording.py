@@ -22,8 +22,8 @@ def released(by: list[str] | None = None) -> gv.Release:
     return gv.Locations(X, person=by, rng=np.random.default_rng(1)).points(rho=1e-4)
 
 
-def test_the_facts_are_those_of_the_release() -> None:
-    """Error bounds, mechanisms and exactness are what the release itself gives."""
+def test_facts_match_release() -> None:
+    """The facts are those of the release. Error bounds, mechanisms and exactness are what the release itself gives."""
     release = released()
     facts = release.facts()
     assert (facts.query, facts.n, facts.persons, facts.guarantee) == ("points", 6, None, gv.CGP(rho=1e-4))
@@ -32,7 +32,7 @@ def test_the_facts_are_those_of_the_release() -> None:
     assert facts.inexact == release.inexact
 
 
-def test_facts_about_many_persons_have_the_ends_of_their_bounds() -> None:
+def test_facts_have_extremes() -> None:
     """The smallest and the largest bound of any person, or that of the first one where nobody waits for all."""
     release = released(WHO)
     facts = release.facts()
@@ -46,7 +46,7 @@ def test_facts_about_many_persons_have_the_ends_of_their_bounds() -> None:
     assert first.largest == hulls.error(0.05).iloc[0]
 
 
-def test_a_repr_words_the_facts() -> None:
+def test_repr_words_facts() -> None:
     """The repr is the heading and a line for each fact."""
     release = released(WHO)
     facts = release.facts()
@@ -65,8 +65,8 @@ def test_removed_parts_are_listed(naming: object, keep: str) -> None:
     assert shown["removed"] == f"{columns}; 2 rows without a location; 1 person without enough budget"
 
 
-def test_an_error_without_a_bound_is_said_to_have_none() -> None:
-    """With the error to expect, where one is known."""
+def test_no_bound_is_said() -> None:
+    """An error without a bound is said to have none. With the error to expect, where one is known."""
     facts = replace(released().facts(), error=None)
     assert error_line(facts) == "no guaranteed bound"
     assert (
@@ -75,7 +75,7 @@ def test_an_error_without_a_bound_is_said_to_have_none() -> None:
     )
 
 
-def test_the_words_of_a_certificate_are_two_paragraphs() -> None:
+def test_certificate_paragraphs() -> None:
     """What is hidden comes first; the certificate has both in one text."""
     frame = geopandas.GeoSeries.from_xy(X[:, 0] + 550_000, X[:, 1] + 4_180_000, crs=32610)
     release = gv.Locations(frame, outside="clamp", rng=np.random.default_rng(1)).mean(rho=1e-4)

@@ -42,16 +42,14 @@ def apart(own: str, crs: Any, place: Any, axis: int, metre: float) -> tuple[floa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("own", "crs", "place", "axis", "metre"), APART)
-def test_snaps_near_a_maps_origin_and_axes_count_as_rounding(
-    own: str, crs: Any, place: Any, axis: int, metre: float
-) -> None:
+def test_snapping_counts_as_rounding(own: str, crs: Any, place: Any, axis: int, metre: float) -> None:
     """PROJ moves points that are nearer than 0.64 mm to the origin, or to the equator, onto it."""
     most, promised = apart(own, crs, place, axis, metre)
     assert most > 5e-4
     assert most <= promised < 1.2
 
 
-def test_where_a_formula_cancels_near_the_equator_counts_as_rounding() -> None:
+def test_cancellation_counts_as_rounding() -> None:
     """The polyconic map's 1 - cos loses its digits within a metre of the equator: centimetres, far from its axis."""
     plane = plane_of(pyproj.CRS(4326), 5880)
     rng = np.random.default_rng(1)
@@ -61,7 +59,7 @@ def test_where_a_formula_cancels_near_the_equator_counts_as_rounding() -> None:
 
 
 @pytest.mark.parametrize("own", ["EPSG:6931", "EPSG:3574"])
-def test_azimuthal_systems_at_a_pole_are_refused_or_their_rounding_is_stated(own: str) -> None:
+def test_azimuthal_poles(own: str) -> None:
     """The inverse of Lambert's azimuthal map has half of the digits there: a tenth of a metre."""
     crs = pyproj.CRS(own)
     area = gv.local(lat=90, lon=0, radius=50_000)
@@ -75,7 +73,7 @@ def test_azimuthal_systems_at_a_pole_are_refused_or_their_rounding_is_stated(own
 
 
 @pytest.mark.parametrize("own", ["ESRI:54029", "ESRI:54031"])
-def test_systems_whose_formulas_lose_their_digits_are_refused(own: str) -> None:
+def test_inaccurate_systems_are_refused(own: str) -> None:
     """Points a millimetre apart can be a hundred metres apart after PROJ."""
     area = gv.local(lat=0, lon=0, radius=300_000)
     x = geopandas.GeoSeries.from_xy([10.0], [20.0], crs=4326).set_crs(own, allow_override=True)
@@ -87,8 +85,11 @@ def test_systems_whose_formulas_lose_their_digits_are_refused(own: str) -> None:
 
 
 @pytest.mark.parametrize("own", ["ESRI:54044", "ESRI:53044", "ESRI:54076", "EPSG:22700"])
-def test_systems_that_proj_cannot_lead_out_of_are_refused(own: str) -> None:
-    """With the library's own error, whatever PROJ's is; or they are taken, if PROJ can after all."""
+def test_irreversible_systems_are_refused(own: str) -> None:
+    """Systems that PROJ cannot lead out of are refused.
+
+    With the library's own error, whatever PROJ's is; or they are taken, if PROJ can after all.
+    """
     try:
         found = plane_of(pyproj.CRS(own), gv.local(lat=36, lon=36, radius=50_000)).rounding
     except InvalidCoordinateSystem:
@@ -99,7 +100,7 @@ def test_systems_that_proj_cannot_lead_out_of_are_refused(own: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [f"ESRI:10203{i}" for i in (4, 5, 6, 7)])
 @pytest.mark.parametrize("lat", [90, -90, 0, 45])
-def test_rounding_is_a_length_or_the_system_is_refused(own: str, lat: float) -> None:
+def test_unmeasurable_rounding_is_refused(own: str, lat: float) -> None:
     """Gnomonic and orthographic maps end, and where they do there is nothing to measure."""
     try:
         found = plane_of(pyproj.CRS(own), gv.local(lat=lat, lon=0, radius=50_000)).rounding

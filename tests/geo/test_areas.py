@@ -58,8 +58,11 @@ def law_holds(lon: Floats, lat: Floats, released: Floats, sigma: float) -> bool:
 @pytest.mark.slow
 @pytest.mark.statistical
 @EVERYWHERE
-def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
-    """At every latitude, across the antimeridian and at the poles, in every direction."""
+def test_noise_is_ground_metres(lat: float, lon: float) -> None:
+    """Noise is in metres on the ground.
+
+    At every latitude, across the antimeridian and at the poles, in every direction.
+    """
     sigma = 200.0
     x = around(lat, lon, 20_000, 20_000)
     release = gv.Locations(degrees(*x), person=range(20_000), area=gv.local(lat=lat, lon=lon, radius=25_000)).points(
@@ -72,7 +75,7 @@ def test_noise_is_in_metres_on_the_ground(lat: float, lon: float) -> None:
 
 
 @pytest.mark.statistical
-def test_mercator_metres_and_degrees_are_not_metres_on_the_ground() -> None:
+def test_degrees_are_no_metres() -> None:
     """The same check notices noise in Mercator metres, and noise put on degrees, away from the equator."""
     sigma, count = 200.0, 20_000
     lat, lon = 65.0, 20.0
@@ -94,8 +97,11 @@ def ratios(area: Area, lon: Floats, lat: Floats) -> Floats:
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", [1_000.0, 50_000.0, 3_000_000.0])
-def test_local_planes_stretch_no_more_than_they_say(lat: float, lon: float, radius: float) -> None:
-    """Not at all; and noise shrinks by no more than they say between any two places of the area."""
+def test_local_planes_stretch_little(lat: float, lon: float, radius: float) -> None:
+    """Local planes stretch no more than they say.
+
+    Not at all; and noise shrinks by no more than they say between any two places of the area.
+    """
     area = gv.local(lat=lat, lon=lon, radius=radius)
     assert area.stretch == 1
     found = ratios(area, *around(lat, lon, 0.99 * radius, 4000))
@@ -106,8 +112,8 @@ def test_local_planes_stretch_no_more_than_they_say(lat: float, lon: float, radi
 
 
 @pytest.mark.parametrize("code", [32610, 2227, 3035, 2154, 27700, 5070, 32661, 2056])
-def test_systems_stretch_no_more_than_they_say(code: int) -> None:
-    """Between places of the system's own area, near and far."""
+def test_systems_stretch_little(code: int) -> None:
+    """Systems stretch no more than they say. Between places of the system's own area, near and far."""
     area = area_of(code)
     used: Any = pyproj.CRS(code).area_of_use
     west, south, east, north = used.bounds
@@ -119,7 +125,7 @@ def test_systems_stretch_no_more_than_they_say(code: int) -> None:
         assert found.min() >= area.shrink
 
 
-def test_what_a_plane_stretches_is_paid_for() -> None:
+def test_stretch_is_paid_for() -> None:
     """Where the plane stretches by a hundredth there is as much more noise, and the promise is what was asked."""
     far = area_of(3035)
     assert 1.01 < far.stretch < 1.2
@@ -132,7 +138,7 @@ def test_what_a_plane_stretches_is_paid_for() -> None:
         assert release_of("points", x, area=BAY, outside="clamp", **budget).scale == pytest.approx(factor, rel=1e-9)
 
 
-def test_both_guarantees_are_per_metre_on_the_ground() -> None:
+def test_guarantees_per_ground_metre() -> None:
     """The second guarantee is that of the noise, weaker by what the plane stretches."""
     far = area_of(3035)
     release = gv.Locations(degrees([10.0], [45.0]), area=far).points(rho=1e-4, method="both")
@@ -144,8 +150,11 @@ def test_both_guarantees_are_per_metre_on_the_ground() -> None:
     assert release.scale == pytest.approx(far.stretch / float(plain.budget), rel=1e-6)
 
 
-def test_errors_on_the_ground_are_those_of_noise_that_leaves_the_area() -> None:
-    """Outside of the area the plane shrinks more: a bound of 500 km around an area of 1 km is longer on the ground."""
+def test_errors_beyond_the_area() -> None:
+    """Errors on the ground are those of noise that leaves the area.
+
+    Outside of the area the plane shrinks more: a bound of 500 km around an area of 1 km is longer on the ground.
+    """
     small = gv.local(lat=45, lon=10, radius=1000)
     release = gv.Locations(degrees([10.0], [45.0]), area=small).points(rho=1 / (2 * 200_000**2))
     flat = release.mechanism.error(0.05)
@@ -158,7 +167,7 @@ def test_errors_on_the_ground_are_those_of_noise_that_leaves_the_area() -> None:
     assert planned.error == release.error(0.05)
 
 
-def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
+def test_projected_frames_need_none() -> None:
     """A projected frame needs no area; its noise grows by what the projection stretches."""
     x = degrees([-122.4], [37.7]).to_crs(32610)
     release = gv.Locations(x).points(rho=1e-4)
@@ -167,15 +176,18 @@ def test_a_frame_in_a_plane_of_its_own_needs_no_other() -> None:
     assert release.error(0.05) == pytest.approx(release.mechanism.error(0.05) / area_of(32610).shrink)
 
 
-def test_points_outside_of_the_area_are_refused() -> None:
+def test_outside_points_are_refused() -> None:
     """Points outside of the area are refused with a message for their owner."""
     for lon, lat in ((-121.0, 37.77), (0.0, 1e-5), (0.0, 0.0), (57.58, -37.77)):
         with pytest.raises(InvalidData, match=r"x\[1\].*1 of 2 points.*area="):
             gv.Locations(degrees([-122.42, lon], [37.77, lat]), area=BAY).points(rho=1e-4)
 
 
-def test_the_nearest_point_of_an_area_is_a_contraction() -> None:
-    """Of the plane: released points that the map does not reach keep their error bound."""
+def test_clamping_is_a_contraction() -> None:
+    """The nearest point of an area is a contraction.
+
+    Of the plane: released points that the map does not reach keep their error bound.
+    """
     rng = np.random.default_rng(4)
     for area in (BAY, area_of(2056)):
         size = np.array(area.high) - np.array(area.low)
@@ -187,7 +199,7 @@ def test_the_nearest_point_of_an_area_is_a_contraction() -> None:
 
 
 @EVERYWHERE
-def test_no_noise_is_so_large_that_nothing_comes_back(lat: float, lon: float) -> None:
+def test_unreachable_points_come_back(lat: float, lon: float) -> None:
     """Points that the map does not reach are moved to where it does, counted, and finite."""
     x = degrees([lon] * 50, [lat] * 50)
     for rho in (1e-9, 1e-13, 1e-16):
@@ -248,7 +260,7 @@ def test_shapes_cross_the_antimeridian() -> None:
 
 
 @pytest.mark.parametrize("ending", [".geojson", ".gpkg"])
-def test_files_hold_no_complement_of_what_crosses_the_antimeridian(ending: str, tmp_path: Path) -> None:
+def test_antimeridian_files(ending: str, tmp_path: Path) -> None:
     """A saved box, the boxes of persons and the cells of a heat map are as wide as they are on the ground."""
     fiji = degrees([179.9, -179.9, 179.95, -179.95], [-17.0, -17.1, -16.9, -17.05])
     how: Any = {"rho": 1e4, "area": gv.local(lat=-17, lon=180, radius=100_000)}
@@ -281,7 +293,7 @@ def test_shapes_around_a_pole() -> None:
 
 
 @EVERYWHERE
-def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
+def test_boxes_contain_their_points(lat: float, lon: float) -> None:
     """Parallels bend on the map: the box in degrees is that around the box in the plane."""
     x = around(lat, lon, 24_000, 200)
     west, south, east, north = (
@@ -292,7 +304,7 @@ def test_boxes_hold_what_they_are_of(lat: float, lon: float) -> None:
     assert ((x[0] - west) % 360 <= (east - west) % 360 + 1e-5).all() or (west, east) == (-180, 180)
 
 
-def test_regions_are_bent_as_the_map_bends_them() -> None:
+def test_regions_bend_with_maps() -> None:
     """The edge of a region along a parallel holds what is just inside; what the map does not reach is refused."""
     north = gv.local(lat=60, lon=10, radius=150_000)
     raw = gv.Locations(degrees([10.0], [59.501]), area=north).points(rho=1.0)
@@ -317,14 +329,14 @@ def test_older_systems() -> None:
     assert 300 < np.hypot(*there[0]) < 600
 
 
-def test_releases_in_degrees_can_be_pickled() -> None:
+def test_degree_releases_are_pickled() -> None:
     """A release in degrees is pickled with its plane."""
     release = gv.Locations(degrees([-122.42], [37.77]), area=BAY).points(rho=1e-4)
     for copied in (pickle.loads(pickle.dumps(release)), copy.deepcopy(release)):
         assert copied.certificate() == release.certificate()
 
 
-def test_released_degrees_can_be_processed() -> None:
+def test_degrees_can_be_processed() -> None:
     """Smoothing, clamping, heat maps and remapping know the plane of what was released in degrees."""
     minutes = np.arange(400)
     lon, lat = -122.42 + 0.03 * np.cos(minutes / 60), 37.77 + 0.03 * np.sin(minutes / 60)
@@ -353,7 +365,7 @@ def test_released_degrees_can_be_processed() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_no_plane_is_refused() -> None:
+def test_non_planes_are_refused() -> None:
     """Degrees, Mercator, systems of the whole world, nonsense; and arrays that do not say their system."""
     x = degrees([-122.4], [37.7])
     for crs in (None, 4326, 3857, 3395, 6933, "mercator", "somewhere", 10**9, "+proj=eqc +type=crs"):
@@ -383,8 +395,11 @@ RADII = [1_000.0, 50_000.0, 3_000_000.0]
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", RADII)
-def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, radius: float) -> None:
-    """On the plane two points are never farther apart than on the ground, times what is paid for; edge or no edge."""
+def test_clamping_never_separates(lat: float, lon: float, radius: float) -> None:
+    """Moving points into an area draws none apart.
+
+    On the plane two points are never farther apart than on the ground, times what is paid for; edge or no edge.
+    """
     area = gv.local(lat=lat, lon=lon, radius=radius)
     plane = Plane(pyproj.CRS(4326), area)
     rng = np.random.default_rng(int(radius))
@@ -409,7 +424,7 @@ def test_moving_points_into_an_area_draws_none_apart(lat: float, lon: float, rad
     assert not (np.hypot(*(torn[0] - torn[1]).T) <= ground + 1e-8).all()
 
 
-def test_infinite_coordinates_are_refused_with_their_row() -> None:
+def test_infinite_coordinates_are_refused() -> None:
     """Infinite coordinates are refused with their row, also where points are moved to the edge."""
     for x, y in ((np.inf, 0.0), (0.0, np.inf), (0.0, -np.inf)):
         frame = geopandas.GeoSeries.from_xy([0.0, x], [0.0, y], crs=BAY.crs)
@@ -418,7 +433,7 @@ def test_infinite_coordinates_are_refused_with_their_row() -> None:
                 gv.Locations(frame, outside=outside).mean(rho=1e-4)
 
 
-def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
+def test_outside_points_are_clamped() -> None:
     """Points outside are moved to the edge, points inside stay, those on the other half of Earth are refused."""
     frame = degrees([-122.42, -121.0, -122.42], [37.77, 37.77, 45.0])
     with pytest.raises(InvalidData, match=r'2 of 3 points are not.*outside="clamp"'):
@@ -435,8 +450,11 @@ def test_points_outside_are_moved_to_the_edge_or_refused() -> None:
         gv.Locations(np.zeros((3, 2)), outside="clamp").mean(rho=1e-4)
 
 
-def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
-    """A little beyond the zone they are moved to its edge, farther away refused."""
+def test_boxes_clamp_nearby_points() -> None:
+    """A system's box takes points from where its scale is known.
+
+    A little beyond the zone they are moved to its edge, farther away refused.
+    """
     near, far = degrees([-119.9], [0.1]), degrees([-110.0], [37.0])
     assert gv.Locations(near, area=32610, outside="clamp").points(rho=1e4).n == 1
     cases: list[tuple[Any, Any]] = [(near, "refuse"), (far, "refuse"), (far, "clamp")]
@@ -459,7 +477,7 @@ def test_a_systems_box_takes_points_from_where_its_scale_is_known() -> None:
         ("Fiji - onshore east of 180° - Vanua Levu, Taveuni", (-179.9, -16.8)),
     ],
 )
-def test_regions_are_areas_by_name(name: str, inside: tuple[float, float]) -> None:
+def test_named_regions_are_areas(name: str, inside: tuple[float, float]) -> None:
     """A name of PROJ's database is a public choice of an area, and its disc holds the region's bounds."""
     area = area_of(name)
     plane = Plane(pyproj.CRS(4326), area)
@@ -471,7 +489,7 @@ def test_regions_are_areas_by_name(name: str, inside: tuple[float, float]) -> No
     assert area.stretch == 1
 
 
-def test_unknown_and_vast_regions_are_refused() -> None:
+def test_unknown_regions_are_refused() -> None:
     """Unknown names are refused with similar ones, and areas that are too wide with what can be done."""
     with pytest.raises(InvalidCoordinateSystem, match=r"public knowledge.*similar names: 'Beijing, China'"):
         area_of("Beijng")
@@ -488,7 +506,7 @@ def test_unknown_and_vast_regions_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_local_plane_is_known_by_its_name() -> None:
+def test_local_planes_by_name() -> None:
     """A frame in it says all of its area, also after a file or another program has had it."""
     for crs in (BAY.crs, pyproj.CRS(BAY.crs.to_wkt()), pyproj.CRS.from_json(BAY.crs.to_json())):
         assert area_of(crs) == BAY
@@ -497,8 +515,8 @@ def test_a_local_plane_is_known_by_its_name() -> None:
         area_of(pyproj.CRS.from_json_dict(other))
 
 
-def test_rows_without_a_place_are_refused_or_dropped() -> None:
-    """Labels, times and positions follow the rows that are left."""
+def test_placeless_rows_are_dropped() -> None:
+    """Rows without a place are refused or dropped. Labels, times and positions follow the rows that are left."""
     frame = degrees([-122.42, np.nan, -122.41], [37.77, np.nan, 37.78], user=["a", None, "b"])
     frame.loc[3] = ["c", None]
     with pytest.raises(InvalidData, match=r'^x\[1\].*2 of 4 rows have none.*missing="drop"'):
@@ -512,8 +530,11 @@ def test_rows_without_a_place_are_refused_or_dropped() -> None:
         gv.Locations(frame, area=BAY, missing="skip").mean(rho=1e-4)  # type: ignore[arg-type]
 
 
-def test_columns_of_frames_are_kept_on_purpose() -> None:
-    """Geometry, person and times come back; others by name or all, never another geometry."""
+def test_frame_columns_are_kept() -> None:
+    """Columns of frames are kept on purpose.
+
+    Geometry, person and times come back; others by name or all, never another geometry.
+    """
     frame = degrees([-122.42, -122.41], [37.77, 37.78], user=["a", "b"], note=["x", "y"], t=[1.2e9, 1.3e9])
     frame["home"] = geopandas.GeoSeries(frame.geometry.array, crs=4326)
     frame.index = ["r", "s"]
@@ -547,9 +568,7 @@ FOLDED: list[tuple[Any, tuple[float, float], tuple[float, float]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("crs", "one", "other"), FOLDED, ids=["2056", "27200", "8441"])
-def test_places_that_a_map_folds_onto_the_area_are_outside(
-    crs: Any, one: tuple[float, float], other: tuple[float, float]
-) -> None:
+def test_folded_places_are_outside(crs: Any, one: tuple[float, float], other: tuple[float, float]) -> None:
     """Where a map draws several places onto one, neighbours may be kilometres apart on it."""
     area = area_of(crs)
     flat = Plane(pyproj.CRS(4326), area).into(np.array([one, other]))
@@ -566,7 +585,7 @@ def test_places_that_a_map_folds_onto_the_area_are_outside(
 
 
 @pytest.mark.parametrize("crs", [32610, 32733, 25832, 3006, 2154, 27700])
-def test_the_longest_ways_of_a_box_are_paid_for(crs: int) -> None:
+def test_long_ways_are_paid_for(crs: int) -> None:
     """Between points on the edges of a box, and a little beyond, where shortest ways on the ground leave the box."""
     area = area_of(crs)
     plane = Plane(pyproj.CRS(4326), area)
@@ -581,7 +600,7 @@ def test_the_longest_ways_of_a_box_are_paid_for(crs: int) -> None:
     assert (np.hypot(*(flat[0] - flat[1]).T) <= area.stretch * ground + 1e-6).all()
 
 
-def test_a_pair_beyond_the_edges_of_a_zone() -> None:
+def test_pair_beyond_zone_edges() -> None:
     """A way along a whole zone bulges by a hundred kilometres."""
     pair = np.array([[-126.1502, 0.8927], [-147.611, 82.4433]])
     flat = Plane(pyproj.CRS(4326), area_of(32610)).enter(pair, "clamp").values
@@ -591,20 +610,20 @@ def test_a_pair_beyond_the_edges_of_a_zone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["geoveil local a b c", "geoveil local 37.77 -122.42", "geoveil local 0 0 1e9 m"])
-def test_names_that_only_look_like_areas_are_refused(name: str) -> None:
+def test_false_area_names_are_refused(name: str) -> None:
     """With the error of any system whose area is not known."""
     with pytest.raises(InvalidCoordinateSystem, match="known area"):
         area_of(pyproj.CRS.from_json_dict(BAY.crs.to_json_dict() | {"name": name}))
 
 
-def test_systems_that_proj_cannot_measure_are_refused() -> None:
+def test_unmeasurable_systems_are_refused() -> None:
     """A system that PROJ cannot measure is refused with an error of geoveil."""
     for code in (3145, 32600):
         with pytest.raises(InvalidCoordinateSystem):
             area_of(code)
 
 
-def test_a_release_says_that_points_were_moved_before() -> None:
+def test_moved_points_are_stated() -> None:
     """A release says that points were moved to the edge, from where its errors count."""
     frame = degrees([-122.42, -110.0], [37.77, 37.7])
     release = gv.Locations(frame, area=BAY, outside="clamp").points(rho=1e-4)
@@ -615,7 +634,7 @@ def test_a_release_says_that_points_were_moved_before() -> None:
 
 @pytest.mark.parametrize("system", [4326, 32610])
 @pytest.mark.parametrize("rows", [[], [None, None]])
-def test_data_without_a_point_is_refused(system: int, rows: list[None]) -> None:
+def test_pointless_data_is_refused(system: int, rows: list[None]) -> None:
     """Nothing, and rows of which none has a place, are refused in words, whatever is asked."""
     x = geopandas.GeoSeries(rows, crs=system)
     how: Any = {"rho": 1e-4, "area": BAY, "missing": "drop"}
@@ -641,7 +660,7 @@ NO_PLACES = {
 
 
 @pytest.mark.parametrize("case", NO_PLACES)
-def test_public_places_in_degrees_are_checked(case: str) -> None:
+def test_public_places_are_checked(case: str) -> None:
     """A place that is no longitude and latitude, swapped or far away is refused in the words that rows get."""
     given, area, said = NO_PLACES[case]
     assert area.disc is not None
@@ -656,7 +675,7 @@ def test_public_places_in_degrees_are_checked(case: str) -> None:
             release_of("distance", x, shapely.Point(given).buffer(0.1), fn_error=1e-6, **how)
 
 
-def test_errors_say_what_is_wrong() -> None:
+def test_area_errors_are_clear() -> None:
     """Ends that are allowed are said to be; Mercator, frames without places and names of columns have own words."""
     with pytest.raises(InvalidParameter, match="a number from -180 to 180"):
         gv.local(lat=0, lon=200, radius=1000)
@@ -678,7 +697,7 @@ def test_errors_say_what_is_wrong() -> None:
 
 @pytest.mark.parametrize("name", ["points", "center", "bounds", "hull", "nearest", "diameter"])
 @pytest.mark.parametrize("by", [None, ["a", "b", "a"]])
-def test_arrays_of_degrees_are_released_as_frames_are(name: str, by: Any) -> None:
+def test_arrays_release_as_frames(name: str, by: Any) -> None:
     """With crs= and area=, an array or a MultiPoint gives the numbers that a frame of the same points gives."""
     lon, lat = [-122.42, -122.43, -122.4], [37.77, 37.75, 37.76]
     places = [(-122.41, 37.76)] if name == "nearest" else []
@@ -706,7 +725,7 @@ def _numbers(value: Any) -> Any:
     return np.asarray(value).ravel().reshape(-1, 2) if np.size(value) % 2 == 0 else np.asarray(value)
 
 
-def test_the_system_of_the_data_is_stated_once() -> None:
+def test_system_is_stated_once() -> None:
     """A frame in another system than `crs` is refused; one without a system is taken to be in it."""
     x = degrees([-122.42], [37.77])
     with pytest.raises(InvalidParameter, match=r"^crs = 32610.*as x states.*to_crs.*area="):
@@ -723,7 +742,7 @@ def test_the_system_of_the_data_is_stated_once() -> None:
         release_of("points", x, crs="nowhere", **same)
 
 
-def test_arrays_with_a_system_are_in_the_plane_and_of_doubles() -> None:
+def test_array_systems_need_the_plane() -> None:
     """Degrees of three dimensions, or that no double is, are refused; those outside can be clamped."""
     for x, why in (
         (np.zeros((2, 3)), r"shape \(n, 2\)"),
@@ -740,7 +759,7 @@ def test_arrays_with_a_system_are_in_the_plane_and_of_doubles() -> None:
     assert gv.Locations(far, crs=4326, area=BAY, outside="clamp").points(rho=1e-4).certificate()["outside"] == "clamp"
 
 
-def test_areas_are_typed_as_texts() -> None:
+def test_area_texts() -> None:
     """Locations and plans take a latitude, a longitude and a radius as one text; too wide a disc is refused."""
     homes = degrees([-122.41, -122.45], [37.78, 37.76])
     bay = gv.local(lat=37.77, lon=-122.42, radius=40_000)

@@ -57,7 +57,7 @@ OWN: list[Any] = [
 
 
 @pytest.mark.parametrize("own", OWN, ids=["home", "marked", "claimed", "bound", "ellipsoid"])
-def test_systems_of_ones_own_are_refused(own: Any) -> None:
+def test_own_systems_are_refused(own: Any) -> None:
     """Unregistered systems are refused for a frame and as a plane, and the remedy works."""
     crs = pyproj.CRS(own)
     assert registered(crs) is None
@@ -72,7 +72,7 @@ def test_systems_of_ones_own_are_refused(own: Any) -> None:
 
 
 @pytest.mark.parametrize("code", [4326, 4979, "OGC:CRS84", 32610, 26910, 2227, "ESRI:102003", "EPSG:32610+5703"])
-def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
+def test_system_remarks_are_removed(code: Any) -> None:
     """The name, remarks, scope and area of a system are removed: releases have those of the register."""
     x = frame(code).set_crs(marked(code), allow_override=True)
     release = gv.Locations(x, area=BAY).points(rho=1e-4)
@@ -83,7 +83,7 @@ def test_what_a_system_says_beside_its_register_stays_behind(code: Any) -> None:
     assert SECRET not in named.value.crs.to_json()
 
 
-def test_a_shift_of_the_datas_own_stays_behind() -> None:
+def test_own_shifts_are_removed() -> None:
     """A registered system with a datum shift beside it is the registered one."""
     shift = pyproj.crs.coordinate_operation.ToWGS84Transformation(pyproj.CRS(4277), 37.771234, -122.4, 0, 0, 0, 0, 0)
     bound = pyproj.crs.BoundCRS(pyproj.CRS(27700), WGS84, shift)
@@ -94,7 +94,7 @@ def test_a_shift_of_the_datas_own_stays_behind() -> None:
         assert "37.771234" not in release.value.crs.to_json() + json.dumps(release.certificate())
 
 
-def test_systems_are_known_in_other_words() -> None:
+def test_systems_in_other_words() -> None:
     """Systems are recognised as strings of PROJ, and as ESRI writes them into shapefiles."""
     for text, code in (
         ("+proj=utm +zone=10 +datum=WGS84 +type=crs", "EPSG:32610"),
@@ -116,7 +116,7 @@ def write(x: Any, path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "x.gpkg", "x.shp", "x.geojson"])
-def test_files_say_no_more_of_a_system_than_its_register(name: str, tmp_path: Path) -> None:
+def test_files_state_registered_systems(name: str, tmp_path: Path) -> None:
     """No byte of what is written has the word that the source's system has."""
     (tmp_path / "out").mkdir()
     source, target = tmp_path / name, tmp_path / "out" / name
@@ -129,7 +129,7 @@ def test_files_say_no_more_of_a_system_than_its_register(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "x.gpkg", "x.shp"])
-def test_files_in_systems_of_ones_own_are_refused(name: str, tmp_path: Path) -> None:
+def test_own_file_systems_are_refused(name: str, tmp_path: Path) -> None:
     """Nothing is written; `read` leads into the area's plane, which may be released."""
     source, target = tmp_path / name, tmp_path / f"out-{name}"
     write(frame(HOME), source)
@@ -141,7 +141,7 @@ def test_files_in_systems_of_ones_own_are_refused(name: str, tmp_path: Path) -> 
     assert "37.771234" not in json.dumps(release.certificate())
 
 
-def test_csv_in_a_system_of_ones_own_is_refused(tmp_path: Path) -> None:
+def test_own_csv_systems_are_refused(tmp_path: Path) -> None:
     """A CSV file in an unregistered system is refused, as the certificate would hold the system."""
     (tmp_path / "x.csv").write_text("east,north\n1,2\n")
     with pytest.raises(InvalidCoordinateSystem, match="public register"):
@@ -155,7 +155,7 @@ UNKNOWN_SHIFTS = ["EPSG:4053", "ESRI:104700", "EPSG:4199", "EPSG:3408", "ESRI:53
 
 
 @pytest.mark.parametrize("code", UNKNOWN_SHIFTS)
-def test_an_ellipsoid_is_not_another(code: str) -> None:
+def test_other_ellipsoids_are_refused(code: str) -> None:
     """A system that PROJ would take for WGS 84, on another ellipsoid, is refused; the remedy of the error works."""
     x = frame(4326).set_crs(code, allow_override=True) if pyproj.CRS(code).is_geographic else frame(code)
     with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*x\.to_crs\(4326\)"):
@@ -164,7 +164,7 @@ def test_an_ellipsoid_is_not_another(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["EPSG:4053", "EPSG:4008", "IAU_2015:30100"])
-def test_degrees_of_gps_on_another_ellipsoid(tmp_path: Path, code: str) -> None:
+def test_gps_on_other_ellipsoids(tmp_path: Path, code: str) -> None:
     """Degrees of GPS in a wrong system are corrected as the errors say: in a frame, a table, and a file."""
     moon = code.startswith("IAU")
     wrong = frame(4326).set_crs(code, allow_override=True)
@@ -190,7 +190,7 @@ def test_geocentric_coordinates() -> None:
     assert gv.Locations(np.array([[lon, lat]]), crs=4326, area=BAY).points(rho=1e-4).n == 1
 
 
-def test_an_area_on_another_ellipsoid() -> None:
+def test_area_on_other_ellipsoid() -> None:
     """The plane of such an area is refused for degrees of GPS; a local area works."""
     x = geopandas.GeoSeries.from_xy([138.1, 138.2], [9.5, 9.6], crs=4326)
     with pytest.raises(InvalidCoordinateSystem, match=r"without taking one ellipsoid for another.*gv\.local"):
@@ -211,7 +211,7 @@ def geodetic_systems() -> dict[str, pyproj.CRS]:
 
 
 @pytest.mark.deep
-def test_every_registered_system_is_accounted_for() -> None:
+def test_every_registered_system() -> None:
     """Whatever system PROJ knows, it is refused or 100 m on its ellipsoid are 100 m on the ground, to 5 cm."""
     refused, worst = 0, 0.0
     systems = geodetic_systems()

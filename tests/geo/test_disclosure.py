@@ -88,19 +88,19 @@ HARMLESS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", LOOKS)
-def test_values_that_are_locations_are_recognised(name: str) -> None:
+def test_locations_are_recognised(name: str) -> None:
     """Coordinates in any notation, and codes of places, are known by the values alone."""
     values, kind = LOOKS[name]
     assert location_values(values, PLANE).startswith(kind)
 
 
-def test_tuples_and_intervals_of_coordinates_are_recognised() -> None:
+def test_tuples_are_recognised() -> None:
     """Parts of a value are looked at as columns of their own, also if they are numbers of numpy."""
     assert location_values([*zip(LAT, LON, strict=True)], PLANE) == "latitudes of the area"
     assert location_values(pd.arrays.IntervalArray.from_arrays(LAT, LAT + 1), PLANE) == "latitudes of the area"
 
 
-def test_one_precise_pair_among_many_texts_is_recognised() -> None:
+def test_one_precise_pair_suffices() -> None:
     """A single note with the coordinates of a home reveals it."""
     notes = [f"note {i}" for i in range(400)]
     assert location_values(notes, PLANE) == ""
@@ -114,7 +114,7 @@ def test_other_values_are_not(name: str) -> None:
     assert location_values(HARMLESS[name], PLANE) == ""
 
 
-def test_coordinates_of_a_projected_system_are_recognised() -> None:
+def test_projected_coordinates_are_recognised() -> None:
     """Eastings and northings of the data's own system, where the area makes them narrow."""
     plane = plane_of(pyproj.CRS(32610), BAY)
     northing = RNG.uniform(4.16e6, 4.2e6, 50)
@@ -122,14 +122,14 @@ def test_coordinates_of_a_projected_system_are_recognised() -> None:
     assert location_values(northing, PLANE) == ""
 
 
-def test_coordinates_across_the_antimeridian_are_recognised() -> None:
+def test_antimeridian_coordinates_are_recognised() -> None:
     """Longitudes of an area around 180 degrees are on both sides."""
     plane = plane_of(pyproj.CRS(4326), gv.local(lat=-17.8, lon=179.9, radius=100_000))
     assert location_values([179.512, -179.688, 179.9], plane) == "longitudes of the area"
     assert location_values([12.5, 0.25], plane) == ""
 
 
-def test_a_column_that_follows_the_locations_is_found() -> None:
+def test_dependent_columns_are_found() -> None:
     """Monotone functions, rotated axes, labels of regions and identifiers of venues follow; noise does not."""
     venue = RNG.integers(150, size=400)
     homes = np.column_stack([RNG.uniform(-122.6, -122.3, 150), RNG.uniform(37.6, 37.9, 150)])
@@ -142,8 +142,8 @@ def test_a_column_that_follows_the_locations_is_found() -> None:
         assert followed_share(unrelated, PLACES) == 0
 
 
-def test_a_column_that_follows_the_destination_is_found() -> None:
-    """Of rows with an origin and a destination, both count."""
+def test_destination_columns_are_found() -> None:
+    """A column that follows the destination is found. Of rows with an origin and a destination, both count."""
     ends = np.hstack([PLACES, PLACES[::-1]])
     assert followed_share(-3 * LAT[::-1], ends) > 0.9
     assert followed_share(-3 * LAT[::-1], PLACES) == 0
@@ -152,7 +152,7 @@ def test_a_column_that_follows_the_destination_is_found() -> None:
         gv.Locations(table.assign(b=-3 * LAT[::-1]), area=BAY).points(keep="all", rho=1e-4)
 
 
-def test_a_count_of_rows_follows_nothing() -> None:
+def test_row_counts_tell_nothing() -> None:
     """The order of rows is public, so that a counter beside a straight track tells nothing."""
     track = np.column_stack([np.arange(200.0), np.arange(200.0)])
     assert followed_share(np.arange(1000, 1200), track) == 0
@@ -175,8 +175,11 @@ def check_all_is_refused(**columns: Any) -> None:
     assert "drop these columns" in str(refused.value)
 
 
-def test_all_refuses_columns_that_reveal_locations() -> None:
-    """Whatever they are called: true coordinates, texts of them, and labels of places."""
+def test_all_refuses_revealing_columns() -> None:
+    """All refuses columns that reveal locations.
+
+    Whatever they are called: true coordinates, texts of them, and labels of places.
+    """
     frame = people()
     lon, lat = frame.geometry.x, frame.geometry.y
     check_all_is_refused(a=lat)
@@ -231,7 +234,7 @@ def test_all_refuses_in_files(name: str, tmp_path: Path) -> None:
     assert gv.load(target).unchanged == release.unchanged
 
 
-def test_the_truth_is_not_written() -> None:
+def test_truth_is_not_written() -> None:
     """With noise that hides the locations, the certificate does not say that a column follows the true ones."""
     frame = hidden(a=people().geometry.x.rank())
     with pytest.warns(GeoveilWarning, match="follows the locations closely"):
@@ -240,7 +243,7 @@ def test_the_truth_is_not_written() -> None:
     assert "follow" not in json.dumps(release.certificate())
 
 
-def test_every_column_has_its_reason() -> None:
+def test_every_column_has_reasons() -> None:
     """Persons, times, columns that were named and an index that is released: the facts list all of them."""
     frame = hidden(note="x").set_index(pd.Index([7 * i % 61 for i in range(60)], name="row"))
     release = gv.Locations(frame, person="user", area=BAY).points(keep=["note"], rho=1e-4)
@@ -253,8 +256,8 @@ def test_every_column_has_its_reason() -> None:
     ]
 
 
-def test_a_named_coordinate_is_stated_everywhere() -> None:
-    """In the facts, the repr, the words and the certificate."""
+def test_named_coordinates_are_stated() -> None:
+    """A named coordinate is stated everywhere. In the facts, the repr, the words and the certificate."""
     frame = hidden(dropoff_lat=people().geometry.y)
     with pytest.warns(GeoveilWarning, match="its name says that it holds coordinates, and its values"):
         release = gv.Locations(frame, area=BAY).points(keep=["dropoff_lat"], rho=1e-4)
@@ -265,7 +268,7 @@ def test_a_named_coordinate_is_stated_everywhere() -> None:
 
 
 @pytest.mark.slow
-def test_a_warning_is_red_in_report_and_notebook(tmp_path: Path) -> None:
+def test_warnings_are_red(tmp_path: Path) -> None:
     """The page has a banner and a row in red, and so has the card; without warnings there is neither."""
     for keep, red in ((["city"], True), (None, False)):
         release = gv.Locations(hidden(city="<b>SF"), area=BAY).points(keep=keep, rho=1e-2)
@@ -277,7 +280,7 @@ def test_a_warning_is_red_in_report_and_notebook(tmp_path: Path) -> None:
         assert ('<dt class="warning">warning</dt><dd class="warning">the column city' in card) == red
 
 
-def test_a_planted_keep_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_keep_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A `keep="all"` that writes what it should refuse fails the check above."""
     latitudes = people().geometry.y
     check_all_is_refused(a=latitudes)
@@ -306,8 +309,8 @@ def test_the_sample_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert seen == [(50, 50)] * 4
 
 
-def test_the_index_of_a_geoseries_is_stated() -> None:
-    """Its labels are released unchanged, and may be coordinates."""
+def test_geoseries_index_is_stated() -> None:
+    """The index of a GeoSeries is stated. Its labels are released unchanged, and may be coordinates."""
     labels = [f"{y:.5f};{x:.5f}" for x, y in PLACES[:20]]
     homes = geopandas.GeoSeries.from_xy(LON[:20], LAT[:20], index=labels, crs=4326)
     (stated,) = gv.Locations(homes, area=BAY).points(rho=1e-4).facts().unchanged
@@ -315,8 +318,11 @@ def test_the_index_of_a_geoseries_is_stated() -> None:
     assert stated.warnings == ("its values look like texts with coordinates of the area",)
 
 
-def test_labels_of_persons_in_the_frame_of_an_answer_are_listed() -> None:
-    """They are its index; labels that look like places get a warning, and pseudonyms are not listed."""
+def test_answer_labels_are_listed() -> None:
+    """Labels of persons in the frame of an answer are listed.
+
+    They are its index; labels that look like places get a warning, and pseudonyms are not listed.
+    """
     labels = [geohash(x, y) for x, y in PLACES]
     frame = pd.DataFrame({"who": labels, "lat": LAT, "lon": LON})
     told = gv.Locations(frame, person="who", area=BAY).mean(rho=1e-4).certificate()["unchanged"]

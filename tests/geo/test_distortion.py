@@ -44,7 +44,7 @@ CONICS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CONICS)
 @pytest.mark.parametrize("turn", [160.0, 175.0, 180.0, -172.5])
-def test_maps_with_a_cut_in_their_area_are_refused(kind: str, turn: float) -> None:
+def test_cut_maps_are_refused(kind: str, turn: float) -> None:
     """Points on two sides of a cone's cut are neighbours on the ground and far apart in the plane."""
     around = system(CONICS[kind].format(10 - turn), -40, 60, 60, 85)
     with pytest.raises(InvalidCoordinateSystem, match="continuous and one-to-one"):
@@ -53,7 +53,7 @@ def test_maps_with_a_cut_in_their_area_are_refused(kind: str, turn: float) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lambert", "albers", "equidistant"])
-def test_the_same_maps_are_planes_elsewhere(kind: str) -> None:
+def test_cut_maps_elsewhere(kind: str) -> None:
     """Maps with a cut are planes where the cut is outside of the area."""
     for turn in (0.0, 20.0, -60.0):
         *_, stretch, shrink = measure_distortion(system(CONICS[kind].format(10 - turn), -10, 62, 30, 78))
@@ -112,7 +112,7 @@ def test_ordinary_systems_are_planes(code: int) -> None:
 
 
 @pytest.mark.long
-def test_all_planes_of_the_register_are_what_they_say() -> None:
+def test_every_plane_of_epsg() -> None:
     """Every projected system of EPSG that is accepted: pairs of points, near and far, and the way back."""
     accepted = 0
     for info in query_crs_info(auth_name="EPSG", pj_types=[PJType.PROJECTED_CRS]):
@@ -136,7 +136,7 @@ def test_all_planes_of_the_register_are_what_they_say() -> None:
         (2227, area_of(2227)),
     ],
 )
-def test_nothing_is_rounded_where_proj_is_not_asked(own: int, area: Area) -> None:
+def test_without_proj_no_rounding(own: int, area: Area) -> None:
     """Degrees in a tangent plane, and coordinates of the plane's own system, also in feet."""
     plane = Plane(pyproj.CRS(own), area)
     assert plane.rounding == 0
@@ -164,8 +164,11 @@ THROUGH = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("own", "area", "most"), THROUGH)
-def test_proj_rounds_no_more_than_is_said(own: int, area: Area, most: float) -> None:
-    """On other lines than the measurement's; a jump of what is said has a sixth difference ten times as large."""
+def test_proj_rounding_is_bounded(own: int, area: Area, most: float) -> None:
+    """PROJ rounds no more than is said.
+
+    On other lines than the measurement's; a jump of what is said has a sixth difference ten times as large.
+    """
     plane = Plane(pyproj.CRS(own), area)
     assert 1e-9 < plane.rounding < most
     rng = np.random.default_rng(2)
@@ -180,7 +183,7 @@ def test_proj_rounds_no_more_than_is_said(own: int, area: Area, most: float) -> 
     assert release.certificate()["rounding"] == plane.rounding
 
 
-def test_a_map_that_jumps_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jumping_maps_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a hundredth of a millimetre, along one line across the area."""
     area = gv.local(lat=37.77, lon=-122.42, radius=51_000)
     honest = Plane.into

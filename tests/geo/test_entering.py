@@ -36,7 +36,7 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_degrees_are_not_taken_as_metres(form: str) -> None:
+def test_degrees_are_refused(form: str) -> None:
     """Coordinates that could all be degrees are refused, with what to say if they are, and what if they are not."""
     for name in QUESTIONS if form == "one decimal" else ["points"]:
         near = {"near": (0.0, 0.0)}
@@ -46,14 +46,14 @@ def test_degrees_are_not_taken_as_metres(form: str) -> None:
 
 
 @EVERY_QUESTION
-def test_metres_are_taken_as_metres(name: str) -> None:
+def test_metres_are_taken(name: str) -> None:
     """Whole metres, and coordinates farther from the origin than 180 m, need no coordinate system."""
     far = [[-122.4194, 37.7749], [1000.4477, 37.7612]]
     for x in (METRES, np.array(METRES), far, [[3, 4], [-122, 37]], np.zeros((2, 2)), [[0.0001, 0.0002]]):
         assert questions.ask(name, x, near=(0.0, 0.0)).plane is None
 
 
-def test_metres_are_stated_for_arrays_alone() -> None:
+def test_metres_are_for_arrays() -> None:
     """A frame has a coordinate system, and an area needs one."""
     with pytest.raises(InvalidParameter, match=r"^area = .*crs=4326"):
         gv.Locations(DEGREES, crs="metres", area=BAY).points(rho=1)
@@ -61,7 +61,7 @@ def test_metres_are_stated_for_arrays_alone() -> None:
         gv.Locations(geopandas.GeoSeries([shapely.Point(0, 0)]), crs="metres").points(rho=1)
 
 
-def test_points_of_shapely_come_back_as_a_list() -> None:
+def test_shapely_points_are_lists() -> None:
     """A list of Points is a tuple of points."""
     x = FORMS["Points"]
     how: dict[str, Any] = {"rho": 1e6, "crs": 4326, "area": BAY}
@@ -110,7 +110,7 @@ PLACES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", PLACED)
-def test_a_place_far_from_the_area_is_refused(name: str, place: str) -> None:
+def test_far_places_are_refused(name: str, place: str) -> None:
     """A place with a lost sign or swapped coordinates is not answered about."""
     p, why = PLACES[place]
     for x, more in ((TABLE, {}), (np.array(DEGREES), {"crs": 4326})):
@@ -119,7 +119,7 @@ def test_a_place_far_from_the_area_is_refused(name: str, place: str) -> None:
     assert questions.ask(name, TABLE, near=(-122.9, 37.9), area=BAY)
 
 
-def test_a_geometry_far_from_the_area_is_refused() -> None:
+def test_far_geometries_are_refused() -> None:
     """A line or an area may extend beyond the public area, but a part of it must be near."""
     with pytest.raises(InvalidParameter, match=r"^p = 'Polygon'.*near it"):
         gv.Locations(TABLE, area=BAY).distance(shapely.box(-102, 37, -101, 38), rho=1e-4)

@@ -77,7 +77,7 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_points_come_back_in_the_form_they_came_in(form: str) -> None:
+def test_forms_come_back(form: str) -> None:
     """The same noise falls on the same points in every form, and the form stays."""
     x = FORMS[form]
     release: Any = ask("points", x)
@@ -93,7 +93,7 @@ def test_points_come_back_in_the_form_they_came_in(form: str) -> None:
     assert release.n == len(X)
 
 
-def test_a_point_is_a_tuple_of_one() -> None:
+def test_point_is_a_tuple() -> None:
     """A shapely Point goes in and a shapely Point comes out."""
     release = ask("points", shapely.Point(X[0]))
     assert release.n == 1
@@ -102,7 +102,7 @@ def test_a_point_is_a_tuple_of_one() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_question_takes_every_form(form: str) -> None:
+def test_questions_take_every_form(form: str) -> None:
     """A question gives one answer, whatever form its points come in."""
     shaped = hasattr(FORMS[form], "crs")
     for name in QUESTIONS.keys() - {"points"}:  # points come back in their form
@@ -122,14 +122,14 @@ def test_every_question_takes_every_form(form: str) -> None:
             np.testing.assert_allclose(value, expected.value, rtol=0, atol=1e-6)
 
 
-def test_a_place_may_be_a_point() -> None:
+def test_place_as_a_point() -> None:
     """The place is given as coordinates or as a shapely Point."""
     for name in ("nearest", "distance", "first_within"):
         assert np.array_equal(ask(name, X, p=shapely.Point(P)).value, ask(name, X, p=P.tolist()).value)
 
 
 @pytest.mark.parametrize("name", PLACED)
-def test_a_place_in_degrees_is_not_read_as_metres(name: str) -> None:
+def test_degree_places_are_projected(name: str) -> None:
     """A GeoSeries in degrees is refused as the place of points without a coordinate system, and else projected."""
     flat = geopandas.GeoSeries([shapely.Point(P)], crs=32610)
     degrees = flat.to_crs(4326)
@@ -140,7 +140,7 @@ def test_a_place_in_degrees_is_not_read_as_metres(name: str) -> None:
         np.testing.assert_allclose(found, ask(name, X, p=P, rho=1e6).value, atol=0.01)
 
 
-def test_distances_are_measured_to_any_geometry() -> None:
+def test_distances_to_geometries() -> None:
     """The distance to a line or an area is that of shapely."""
     for p in (shapely.LineString([P, P + 100]), shapely.box(*(P + 500), *(P + 800)), shapely.MultiPoint([P, P + 1])):
         near = ask("distance", X, p=p, rho=1e8).value
@@ -162,7 +162,7 @@ def test_distances_are_measured_to_any_geometry() -> None:
     ],
     ids=["range", "words", "duplicates", "levels", "times"],
 )
-def test_index_system_and_geometry_name_stay(index: pd.Index, name: str) -> None:
+def test_frames_keep_their_index(index: pd.Index, name: str) -> None:
     """Released frames keep index, coordinate system and the name of the geometry column."""
     x = frame(name=name).set_index(index)
     for released in (ask("points", x).value, ask("points", x.geometry).value):
@@ -183,7 +183,7 @@ def test_other_columns_stay_behind() -> None:
     assert ask("points", x, person=WHO).value.columns.tolist() == ["geometry"]
 
 
-def test_columns_are_searched_for_points_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_column_search_is_for_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns are searched for places where they may be released, with points, and not for other answers."""
     searched: list[Any] = []
     search = PandasTable.holds_places
@@ -203,7 +203,7 @@ def test_columns_are_searched_for_points_alone(monkeypatch: pytest.MonkeyPatch) 
     assert "note" in searched
 
 
-def test_columns_of_one_name_are_refused() -> None:
+def test_equal_columns_are_refused() -> None:
     """Two columns of one name are refused, whatever is asked."""
     twice = pd.DataFrame([[1.0, 2.0, "a", "b"]], columns=["lat", "lon", "note", "note"])
     for question in ("points", "center"):
@@ -211,7 +211,7 @@ def test_columns_of_one_name_are_refused() -> None:
             release_of(question, twice, rho=1e-4, area=gv.local(lat=1, lon=2, radius=5_000))
 
 
-def test_the_active_geometry_is_released() -> None:
+def test_active_geometry_is_released() -> None:
     """Of several geometry columns the active one counts."""
     x = frame()
     x["other"] = geopandas.GeoSeries(shapely.points(X + 1e5), crs=32610)
@@ -221,7 +221,7 @@ def test_the_active_geometry_is_released() -> None:
 
 
 @EVERY_QUESTION
-def test_feet_are_metres_in_the_end(name: str) -> None:
+def test_feet_become_metres(name: str) -> None:
     """A frame in feet gets the noise of the same points in metres; places come back in feet, lengths in metres."""
     feet = frame((X + MOVED) / FOOT, crs=2227)
     place = {"p": P + MOVED} if name in PLACED else {}
@@ -243,7 +243,7 @@ def test_feet_are_metres_in_the_end(name: str) -> None:
         assert np.abs(here - there).max() > 1e6
 
 
-def test_the_unit_is_that_of_the_system() -> None:
+def test_survey_feet_differ() -> None:
     """An international foot is not a US survey foot."""
     survey = np.asarray(ask("points", frame((X + MOVED) / FOOT, crs=2227), rho=1e8).coords)
     np.testing.assert_allclose(survey, X + MOVED, rtol=0, atol=0.01)
@@ -252,7 +252,7 @@ def test_the_unit_is_that_of_the_system() -> None:
     np.testing.assert_allclose(international, arizona * 0.3048, rtol=0, atol=0.01)
 
 
-def test_places_and_areas_are_in_the_units_of_the_data() -> None:
+def test_places_use_data_units() -> None:
     """With data in feet, places and areas are in feet, and a radius in metres."""
     x, p = X + MOVED, P + MOVED
     feet = frame(x / FOOT, crs=2227)
@@ -280,7 +280,7 @@ def test_places_and_areas_are_in_the_units_of_the_data() -> None:
         ("+proj=merc +units=us-ft +type=crs", "register"),
     ],
 )
-def test_systems_that_are_not_metres_on_the_ground_are_refused(crs: Any, why: str) -> None:
+def test_non_ground_metres_are_refused(crs: Any, why: str) -> None:
     """Degrees, Mercator in any disguise and a missing system are refused with the remedy."""
     for x in (frame(X / 1e5, crs=crs), frame(X / 1e5, crs=crs).geometry):
         with pytest.raises(InvalidCoordinateSystem, match=why) as caught:
@@ -301,7 +301,7 @@ def test_systems_that_are_not_metres_on_the_ground_are_refused(crs: Any, why: st
         ("ESRI:102003", [0.0, 0.0]),
     ],
 )
-def test_systems_in_metres_are_taken(crs: str, middle: Any) -> None:
+def test_metre_systems_are_taken(crs: str, middle: Any) -> None:
     """Projected systems in metres are worked in as they are, with noise for what they stretch."""
     x = X - ORIGIN + middle
     plain = ask("points", x, rho=in_the_plane(crs)).value
@@ -322,7 +322,7 @@ def test_systems_in_metres_are_taken(crs: str, middle: Any) -> None:
     ],
     ids=["words", "backwards", "large", "times", "levels"],
 )
-def test_neighbours_are_named_by_the_labels_of_a_frame(index: pd.Index) -> None:
+def test_frame_neighbours_are_labels(index: pd.Index) -> None:
     """Questions about points give index labels, of a series or a frame, never positions."""
     for x in (frame().set_index(index), frame().geometry.set_axis(index)):
         found = ask("nearest", x, k=3, rho=1e6).value
@@ -332,14 +332,14 @@ def test_neighbours_are_named_by_the_labels_of_a_frame(index: pd.Index) -> None:
         assert ask("first_within", x, radius=1, rho=1e6).value is None
 
 
-def test_neighbours_of_arrays_are_positions() -> None:
+def test_array_neighbours_are_positions() -> None:
     """Arrays and geometries have no labels: positions are given."""
     for x in (X, shapely.MultiPoint(X), shapely.LineString(X)):
         assert ask("nearest", x, k=3, rho=1e6).value.tolist() == [1, 0, 4]
         assert ask("first_within", x, radius=300, rho=1e6).value == 0
 
 
-def test_the_places_of_neighbours_come_in_metres() -> None:
+def test_neighbours_have_places() -> None:
     """With locations= the places of the neighbours are released as coords, in metres and in the order found."""
     moved = X + MOVED
     for x, p, metres in ((X, P, X), (frame(moved / FOOT, crs=2227), (P + MOVED) / FOOT, moved)):
@@ -358,7 +358,7 @@ LINES = geopandas.GeoDataFrame(
 )
 
 
-def test_lines_come_back_as_lines() -> None:
+def test_lines_stay_lines() -> None:
     """A row that is a line or a multipoint is its vertices, and comes back with as many."""
     released = ask("points", LINES).value
     assert released.geom_type.tolist() == ["LineString", "Point", "MultiPoint"]
@@ -367,13 +367,13 @@ def test_lines_come_back_as_lines() -> None:
     np.testing.assert_array_equal(coordinates(released), ask("points", X).value)
 
 
-def test_vertices_are_named_by_their_row() -> None:
+def test_vertices_name_their_row() -> None:
     """A vertex that is found is named by the label of its row."""
     assert ask("nearest", LINES, k=3, rho=1e6).value.tolist() == ["walk", "walk", "visits"]
     assert ask("first_within", LINES, p=X[3], radius=10, rho=1e6).value == "stop"
 
 
-def test_lines_belong_to_the_person_of_their_row() -> None:
+def test_lines_belong_to_persons() -> None:
     """By person, all vertices of a row are the row's person's."""
     release = ask("points", LINES, person="who")
     assert release.person.tolist() == ["a", "b"]
@@ -394,7 +394,7 @@ def test_lines_belong_to_the_person_of_their_row() -> None:
     ],
     ids=["Point", "LineString", "MultiPoint", "GeoSeries", "GeoDataFrame"],
 )
-def test_altitudes_are_dropped_with_a_warning(x: Any) -> None:
+def test_altitudes_are_dropped(x: Any) -> None:
     """Z is dropped, and that is said; what comes back is in the plane."""
     with pytest.warns(UserWarning, match=r"Altitudes \(Z\) are dropped"):
         value = ask("points", x).value
@@ -414,7 +414,7 @@ def test_altitudes_are_dropped_with_a_warning(x: Any) -> None:
     ],
     ids=lambda g: "missing" if g is None else f"{g.geom_type}{' empty' if g.is_empty else ''}",
 )
-def test_areas_and_empty_rows_are_refused(bad: Any) -> None:
+def test_polygons_are_refused(bad: Any) -> None:
     """Rows are points, lines or multipoints that are not empty; the first other one is named."""
     x = geopandas.GeoSeries([shapely.Point(0, 0), bad, bad], crs=32610)
     for given in (x, geopandas.GeoDataFrame(geometry=x)):
@@ -425,7 +425,7 @@ def test_areas_and_empty_rows_are_refused(bad: Any) -> None:
             ask("points", bad)
 
 
-def test_a_frame_without_rows_is_refused() -> None:
+def test_rowless_frames_are_refused() -> None:
     """There must be at least one row."""
     with pytest.raises(InvalidData, match="at least one point"):
         ask("points", frame()[:0])
@@ -435,7 +435,7 @@ def test_a_frame_without_rows_is_refused() -> None:
 
 
 @pytest.mark.parametrize("budget", [{"rho": 5e-5}, {"rho": 5e-5, "metric": "2"}], ids=["inf", "2"])
-def test_scales_follow_each_persons_points(budget: dict[str, Any]) -> None:
+def test_scales_follow_persons(budget: dict[str, Any]) -> None:
     """Under dist_inf a person of n points has σ = √(n/(2ρ)), under dist_2 √(1/(2ρ)); errors are by person too."""
     release = ask("points", frame(who=WHO), person="who", **budget)
     sizes = np.array([3, 3, 1]) if "metric" not in budget else np.ones(3)
@@ -450,7 +450,7 @@ def test_scales_follow_each_persons_points(budget: dict[str, Any]) -> None:
         assert release.error(0.05, each=True)[person] == alone.error(0.05, each=True)
 
 
-def test_epsilon_is_not_split_over_points() -> None:
+def test_epsilon_is_not_split() -> None:
     """Under dist_inf and GP the noise of a person's points has the scale 1/ε, however many they are."""
     released = ask("points", X, person=WHO, rho=None, epsilon=0.01)
     np.testing.assert_allclose(released.scale, [100, 100, 100], rtol=1e-12)
@@ -469,7 +469,7 @@ def test_epsilon_is_not_split_over_points() -> None:
     ],
     ids=["CGP inf", "CGP 2", "GP inf", "GP 2"],
 )
-def test_each_person_gets_the_noise_of_their_scale(budget: dict[str, Any], sizes: tuple[float, float]) -> None:
+def test_persons_have_own_noise(budget: dict[str, Any], sizes: tuple[float, float]) -> None:
     """In one release, persons of one point and of 400 points have the root mean square noise of their own scale."""
     who = np.repeat(np.arange(401), [400] + [1] * 400)
     noise = np.stack([ask("points", np.zeros((800, 2)), person=who, seed=seed, **budget).value for seed in range(20)])
@@ -478,7 +478,7 @@ def test_each_person_gets_the_noise_of_their_scale(budget: dict[str, Any], sizes
 
 
 @EVERY_QUESTION
-def test_each_person_is_asked_about_their_own_points(name: str) -> None:
+def test_persons_have_own_answers(name: str) -> None:
     """With a huge budget every person's answer is the true one about their points, by array and by frame."""
     more: dict[str, Any] = {"rho": 1e8}
     if name in ("nearest", "first_within"):
@@ -507,7 +507,7 @@ def test_each_person_is_asked_about_their_own_points(name: str) -> None:
 
 
 @EVERY_QUESTION
-def test_answers_are_indexed_by_person(name: str) -> None:
+def test_answers_by_person(name: str) -> None:
     """Other than points, answers by person are a frame with a row for each person in the order they appear."""
     if name == "points":
         pytest.skip("points come back as the same rows")
@@ -524,7 +524,7 @@ def test_answers_are_indexed_by_person(name: str) -> None:
     assert unnamed.index.names[0] == "person"
 
 
-def test_neighbours_are_indexed_by_person_and_rank() -> None:
+def test_neighbours_by_person() -> None:
     """Neighbours by person have a row for each person and rank, and name rows of the whole input."""
     x = frame(who=np.array(["b", "a", "b", "a", "a", "b", "a"]), row=list("tuvwxyz")).set_index("row")
     value = ask("nearest", x, person="who", k=3, rho=1e6).value
@@ -536,7 +536,7 @@ def test_neighbours_are_indexed_by_person_and_rank() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 2**60 + 1], ids=["small", "large"])
-def test_persons_who_were_never_near_have_no_label(start: int) -> None:
+def test_unvisited_persons_lack_labels(start: int) -> None:
     """Where one person has no first visit the others' labels stay what they are."""
     x = frame(who=WHO).set_index(pd.Index(np.arange(start, start + 7)))
     value = ask("first_within", x, person="who", radius=100, rho=1e6).value["first_within"]
@@ -546,7 +546,7 @@ def test_persons_who_were_never_near_have_no_label(start: int) -> None:
     assert ask("first_within", X, person=WHO, radius=1, rho=1e6).value["first_within"].isna().all()
 
 
-def test_the_places_of_neighbours_are_released_by_person_too() -> None:
+def test_neighbour_places_by_person() -> None:
     """What locations= has paid for is in the release: a row for each person and rank."""
     by = np.array(["b", "a", "b", "a", "a", "b", "a"])
     release = ask("nearest", X, person=by, k=2, locations=0.5, rho=1e6)
@@ -556,7 +556,7 @@ def test_the_places_of_neighbours_are_released_by_person_too() -> None:
 
 
 @EVERY_QUESTION
-def test_how_rows_are_mingled_does_not_matter(name: str) -> None:
+def test_row_order_is_irrelevant(name: str) -> None:
     """Each person's answer is the same whether their rows are together or between those of others."""
     together = np.concatenate([np.flatnonzero(person == WHO) for person in "bac"])
     mingled, sorted_ = frame(who=WHO), frame(who=WHO).iloc[together]
@@ -571,7 +571,7 @@ def test_how_rows_are_mingled_does_not_matter(name: str) -> None:
 
 
 @EVERY_QUESTION
-def test_labels_are_a_column_or_a_sequence(name: str) -> None:
+def test_labels_of_every_kind(name: str) -> None:
     """A column, a list, an array, a Series or a Categorical of the same labels give the same answers."""
     x = frame(who=WHO)
     first, *others = (ask(name, x, person=by) for by in ("who", WHO, WHO.tolist(), x["who"], pd.Categorical(WHO)))
@@ -583,7 +583,7 @@ def test_labels_are_a_column_or_a_sequence(name: str) -> None:
             np.testing.assert_array_equal(other.value, first.value)
 
 
-def test_labels_of_another_index_are_refused() -> None:
+def test_misaligned_labels_are_refused() -> None:
     """A Series that was sorted or filtered would give points to the wrong persons."""
     x = frame(who=WHO)
     for by in (x["who"].sort_values(), pd.Series(WHO, index=range(7, 14))):
@@ -592,7 +592,7 @@ def test_labels_of_another_index_are_refused() -> None:
 
 
 @pytest.mark.parametrize("columns", [["east", "north"], ["id", "x", "y"]])
-def test_tables_without_geometry_need_a_system(columns: list[str]) -> None:
+def test_tables_need_a_system(columns: list[str]) -> None:
     """Columns of x and y may hold metres of any plane; the remedy says how to state which."""
     with pytest.raises(InvalidCoordinateSystem, match="crs=4326"):
         gv.Locations(pd.DataFrame(np.zeros((3, len(columns))), columns=columns)).points(rho=1)
@@ -600,7 +600,7 @@ def test_tables_without_geometry_need_a_system(columns: list[str]) -> None:
         gv.Locations(geopandas.GeoDataFrame(np.zeros((3, len(columns))), columns=columns)).points(rho=1)
 
 
-def test_a_place_may_come_with_its_own_system() -> None:
+def test_places_have_own_systems() -> None:
     """A GeoSeries of one geometry is brought into the system of x, wherever a place is asked for."""
     x = frame(crs=32610)
     place = geopandas.GeoSeries([shapely.Point(X[4])], crs=32610).to_crs(4326)
@@ -620,12 +620,12 @@ def test_positions_tell_vertices_apart() -> None:
     assert gv.Locations(X).mean(rho=1).positions is None
 
 
-def test_labels_that_differ_in_type_are_different_persons() -> None:
+def test_label_types_differ() -> None:
     """The number 1 and the word "1" are two persons."""
     assert len(ask("mean", X, person=[1, "1", 1, "1", 1, "1", 1]).person) == 2
 
 
-def test_unique_labels_are_one_row_per_person() -> None:
+def test_unique_labels_are_persons() -> None:
     """With as many labels as rows every point has a budget of its own."""
     release = ask("points", X, person=range(7))
     np.testing.assert_allclose(release.scale, area_of(32610).stretch * math.sqrt(1 / 2e-4), rtol=1e-12)
@@ -641,7 +641,7 @@ def test_unique_labels_are_one_row_per_person() -> None:
         (4, ["x0", "x1", "x2", "x3"], [f"{end}x{i}" for end in ("min", "max") for i in range(4)]),
     ],
 )
-def test_columns_of_persons_are_named(d: int, places: list[str], boxes: list[str]) -> None:
+def test_person_columns_are_named(d: int, places: list[str], boxes: list[str]) -> None:
     """Places and boxes by person have a column for each coordinate, in any dimension."""
     x = np.random.default_rng(0).normal(scale=100, size=(7, d))
     for name in PLACES:
@@ -650,7 +650,7 @@ def test_columns_of_persons_are_named(d: int, places: list[str], boxes: list[str
     assert ask("answer", x, fn=lambda x: x[0, :1].repeat(3), size=3, person=WHO).value.shape == (3, 3)
 
 
-def test_hulls_above_the_plane_are_vertices_by_person() -> None:
+def test_solid_hulls_by_person() -> None:
     """In three dimensions a hull by person is an array of vertices for each."""
     x = np.random.default_rng(0).normal(scale=100, size=(7, 3))
     value = ask("hull", x, person=WHO).value
@@ -663,7 +663,7 @@ def test_hulls_above_the_plane_are_vertices_by_person() -> None:
 
 @pytest.mark.parametrize("by", [None, "who"], ids=["one tuple", "by person"])
 @EVERY_QUESTION
-def test_the_input_is_never_modified(name: str, by: str | None) -> None:
+def test_input_is_unchanged(name: str, by: str | None) -> None:
     """Neither arrays nor frames nor labels are changed by a question, nor need they be writeable."""
     x, who, p = X.copy(), WHO.copy(), P.copy()
     for array in (x, who, p):
@@ -680,7 +680,7 @@ def test_the_input_is_never_modified(name: str, by: str | None) -> None:
 
 @pytest.mark.parametrize("by", [None, WHO], ids=["one tuple", "by person"])
 @EVERY_QUESTION
-def test_the_result_shares_no_memory_with_the_input(name: str, by: Any) -> None:
+def test_result_shares_no_memory(name: str, by: Any) -> None:
     """Changing the input afterwards changes nothing that was released."""
     x, p = X.copy(), P.copy()
     more = {"p": p} if name in PLACED else {}
@@ -693,7 +693,7 @@ def test_the_result_shares_no_memory_with_the_input(name: str, by: Any) -> None:
     assert (repr(release), str(release.value)) == before[1:]
 
 
-def test_changing_a_released_frame_leaves_the_input() -> None:
+def test_released_frames_are_copies() -> None:
     """What is done to a released frame is not done to the input."""
     x = frame(who=WHO)
     released = ask("points", x, person="who").value
@@ -704,7 +704,7 @@ def test_changing_a_released_frame_leaves_the_input() -> None:
     np.testing.assert_array_equal(coordinates(x), X)
 
 
-def test_neighbours_of_a_frame_show_their_labels() -> None:
+def test_neighbours_show_labels() -> None:
     """Two rows of a range are not shown as a range, but by their labels."""
     x = geopandas.GeoSeries.from_xy([0.0, 1e4, 2e4, 3e4], [0.0] * 4, crs=gv.local(lat=0, lon=0, radius=50_000).crs)
     assert repr(gv.Locations(x).nearest((0.0, 0.0), k=2, rho=1).value) == "Index([0, 1], dtype='int64')"

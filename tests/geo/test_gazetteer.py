@@ -122,7 +122,7 @@ EXTENTS = {
 }
 
 
-def test_a_name_means_the_place_that_people_mean() -> None:
+def test_names_mean_known_places() -> None:
     """Accents, case, abbreviations and local names lead to the same place, and its title says which it is."""
     for name in CLEAR:
         place = find_place(name)
@@ -135,7 +135,7 @@ def test_a_name_means_the_place_that_people_mean() -> None:
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_a_name_of_several_places_lists_them(name: str) -> None:
+def test_ambiguous_names_are_listed(name: str) -> None:
     """None is chosen silently; the message has the texts to give, each of which is clear."""
     assert find_place(name) is None
     titles = [place.title for place in places_named(name)]
@@ -151,19 +151,22 @@ def test_a_name_of_several_places_lists_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXTENTS)
-def test_an_area_covers_what_its_name_covers(name: str) -> None:
-    """Suburbs and airports of cities, the corners of regions and of the main parts of countries."""
+def test_areas_cover_their_names(name: str) -> None:
+    """An area covers what its name covers.
+
+    Suburbs and airports of cities, the corners of regions and of the main parts of countries.
+    """
     plane = Plane(pyproj.CRS(4326), area_of(name))
     assert plane.contains(np.array(EXTENTS[name])).all()
 
 
-def test_far_parts_of_a_country_are_left_out() -> None:
+def test_far_parts_are_left_out() -> None:
     """Parts across an ocean where few people live would make an area useless."""
     for name, there in {"France": (-52.3, 4.9), "United States": (-157.8, 21.3), "Spain": (-15.4, 28.1)}.items():
         assert not Plane(pyproj.CRS(4326), area_of(name)).contains(np.array([there])).any()
 
 
-def test_systems_are_areas_by_code_and_name() -> None:
+def test_systems_are_areas() -> None:
     """Codes and names of projected systems stay what they are, and no place or geographic system is taken for them."""
     names = {
         "EPSG:2056": "CH1903+ / LV95",
@@ -186,7 +189,7 @@ def test_spelling_does_not_matter() -> None:
     assert folded(" . ") == ""
 
 
-def test_misspelt_and_begun_names_are_completed() -> None:
+def test_misspelt_names_are_completed() -> None:
     """The most populous places come first."""
     assert similar_places("Beijng")[0].title == "Beijing, China"
     assert similar_places("San Fransico")[0].title == "San Francisco, United States"
@@ -205,7 +208,7 @@ def test_cities_have_their_region() -> None:
     assert "Minsk" in towns_near(27.1, 53.9, 6e4).regions
 
 
-def test_the_gazetteer_is_small_and_has_what_maps_need() -> None:
+def test_gazetteer_is_small() -> None:
     """Coordinates, populations and other names of 34 000 cities, and 130 000 villages for maps, fit into 2.5 MB."""
     assert len(resources.files("geoveil.geo").joinpath("places.parquet").read_bytes()) < 2_500_000
     places = place_file()

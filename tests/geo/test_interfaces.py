@@ -95,7 +95,7 @@ def test_geopandas_takes_releases() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*QUESTIONS, *CROWD_QUESTIONS}))
-def test_every_answer_is_a_stream(name: str) -> None:
+def test_answers_are_streams(name: str) -> None:
     """The answer of every question is a table, and features if it has a location."""
     x = np.array([[300.0, 320.0], [340.0, 390.0], [310.0, 350.0]])
     if name in CROWD_QUESTIONS:
@@ -111,7 +111,7 @@ def test_every_answer_is_a_stream(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-def test_a_trajectory_collection_is_taken() -> None:
+def test_movingpandas_is_taken() -> None:
     """Trajectories of MovingPandas are points with times, and `person` names their column of trajectories."""
     with warnings.catch_warnings():
         # It tells which of its optional libraries are missing.
@@ -174,7 +174,7 @@ def test_geoarrow_is_taken(kind: str) -> None:
     check_frame(released(STREAMS[kind]()))
 
 
-def test_a_known_type_of_geoarrow_is_taken() -> None:
+def test_registered_geoarrow_is_taken() -> None:
     """A type that a library registered with pyarrow no longer stands in the metadata of its column."""
     shapes = pa.ExtensionArray.from_storage(WellKnown(), pa.array(FRAME.geometry.to_wkb(), pa.large_binary()))
     check_frame(released(pa.table({"user": HOMES.user, "place": shapes})))
@@ -187,12 +187,12 @@ def test_columns_come_before_geoarrow() -> None:
     assert released(both, lat="lat", lon="lon").columns == ["user", "lat", "lon"]
 
 
-def test_a_stream_of_columns_is_a_table() -> None:
+def test_column_streams_are_tables() -> None:
     """A stream that tells nothing before it is read is a table like any other."""
     assert released(Stream(pa.table(HOMES))).column_names == ["user", "lat", "lon"]
 
 
-def test_a_stream_of_one_column_is_refused() -> None:
+def test_one_column_is_refused() -> None:
     """A stream of single values has no locations."""
     with pytest.raises(InvalidData, match=r"^x = 'Stream'"):
         gv.Locations(Stream(pa.chunked_array([HOMES.lat])))
@@ -211,7 +211,7 @@ def test_geo_interfaces_are_taken() -> None:
     assert len(released(SimpleNamespace(__geo_interface__=feature), crs=4326)) == 1
 
 
-def test_geo_interfaces_say_what_they_lack() -> None:
+def test_geo_interfaces_name_remedies() -> None:
     """Features without a system and broken ones are refused with the remedy, which works."""
     with pytest.raises(InvalidCoordinateSystem, match="crs=4326 for longitude and latitude"):
         gv.Locations(SimpleNamespace(__geo_interface__=FEATURES), area=BAY)

@@ -34,8 +34,11 @@ def across(radius: float, share: float) -> Any:
 
 @pytest.mark.parametrize("radius", [5e4, 5e5, 3e6])
 @pytest.mark.parametrize("name", ["diameter", "radius", "radius_of_gyration", "distance"])
-def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> None:
-    """Of two points on opposite sides of an area all lengths are known on the ground."""
+def test_length_errors_are_bounded(name: str, radius: float) -> None:
+    """Lengths are off by no more than is said.
+
+    Of two points on opposite sides of an area all lengths are known on the ground.
+    """
     ends = across(radius, 0.98)
     how: dict[str, Any] = {**PLENTY, "area": gv.local(lat=0, lon=0, radius=radius)}
     whole = EARTH.inv(*ends[0], *ends[1])[2]
@@ -47,7 +50,7 @@ def test_lengths_are_off_by_no_more_than_is_said(name: str, radius: float) -> No
     assert release.certificate()["radius_95"] == release.error(0.05) == release.to_frame()["radius_95"].iloc[0]
 
 
-def test_lengths_in_a_registered_plane() -> None:
+def test_registered_plane_lengths() -> None:
     """From the equator to 83 degrees north along a meridian of UTM, which is drawn too short by 0.04 per cent."""
     release = release_of("diameter", places([[15, 1], [15, 83]]), area=32633, **PLENTY)
     off = abs(release.value - EARTH.inv(15, 1, 15, 83)[2])
@@ -68,7 +71,7 @@ def test_lengths_by_person() -> None:
     assert release.certificate()["radius_95"]["largest"] == release.error(0.05)["b"]
 
 
-def test_neighbours_and_visits_at_the_edge_of_a_wide_plane() -> None:
+def test_wide_plane_edges() -> None:
     """A point 100 km away to the east looks nearer than one 95 km to the north, and than it is."""
     place = Tangent(0.0, 0.0).inverse(np.array([[2.8e6, 0.0]]))[0]
     x = places([EARTH.fwd(place[0], place[1], turn, away)[:2] for turn, away in ((90, 100_000), (0, 95_000))])
@@ -85,7 +88,7 @@ AREAS = [gv.local(lat=48, lon=2, radius=3e6), gv.local(lat=10, lon=20, radius=5e
 
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
-def test_no_pair_of_lengths_breaks_the_bounds(area: Area) -> None:
+def test_length_bounds_hold(area: Area) -> None:
     """Bounds hold for all lengths between shrink and stretch, and for all noise within its bound."""
     rng = np.random.default_rng(5)
     guarantee = gv.CGP(rho=1e-4)
@@ -114,7 +117,7 @@ def test_no_pair_of_lengths_breaks_the_bounds(area: Area) -> None:
         assert radius <= error or (radius - error) / area.stretch >= radius - off - 1e-6
 
 
-def test_places_outside_of_a_disc_count_with_the_scale_there() -> None:
+def test_places_outside_a_disc() -> None:
     """The distance of a point at the edge from a public place beyond it, where the plane shrinks more."""
     area = gv.local(lat=0, lon=0, radius=2e6)
     place, point = Tangent(0.0, 0.0).inverse(np.array([[5.0e6, 0.0], [1.95e6, 0.0]]))
@@ -124,7 +127,7 @@ def test_places_outside_of_a_disc_count_with_the_scale_there() -> None:
     assert off <= release.error(1e-9)
 
 
-def test_arrays_in_metres_have_no_plane() -> None:
+def test_metre_arrays_need_none() -> None:
     """Bounds of arrays in metres are those of the noise."""
     x = np.array([[0.0, 0.0], [5e6, 0.0]])
     for name in ("diameter", "radius", "radius_of_gyration"):
@@ -132,7 +135,7 @@ def test_arrays_in_metres_have_no_plane() -> None:
         assert release.error(0.05) == release.mechanism.error(0.05)
 
 
-def test_a_plan_says_what_the_plane_adds() -> None:
+def test_plan_states_plane_error() -> None:
     """A plan, which has no released length, says by what share of it the plane adds to the error."""
     area = gv.local(lat=0, lon=0, radius=1e6)
     for name in ("diameter", "radius", "radius_of_gyration", "distance"):

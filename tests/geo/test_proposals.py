@@ -30,7 +30,7 @@ def around(lat: float, lon: float, km: float, count: int = 200) -> NDArray[np.fl
         (-17.0, 179.9, 60, 'area="Fiji"'),
     ],
 )
-def test_a_place_that_covers_all_points_is_proposed(lat: float, lon: float, km: float, argument: str) -> None:
+def test_covering_place_is_proposed(lat: float, lon: float, km: float, argument: str) -> None:
     """A city, else a region or a country; its area takes the data."""
     degrees = around(lat, lon, km)
     degrees[:, 0] = (degrees[:, 0] + 180) % 360 - 180
@@ -42,7 +42,7 @@ def test_a_place_that_covers_all_points_is_proposed(lat: float, lon: float, km: 
     assert gv.Locations(degrees, crs=4326, area=found.place).points(rho=1e-4).n == len(degrees)
 
 
-def test_outliers_are_counted_and_not_covered() -> None:
+def test_outliers_are_counted() -> None:
     """Points at 0, 0 and a few far away do not change the area."""
     degrees = np.vstack([around(37.77, -122.42, 8), np.zeros((9, 2)), [[100.0, 20.0], [np.nan, 1.0]]])
     found = propose_area(degrees)
@@ -55,7 +55,7 @@ def test_outliers_are_counted_and_not_covered() -> None:
     assert "outside='clamp' moves them" in near.described()
 
 
-def test_a_disc_is_proposed_where_no_place_fits() -> None:
+def test_disc_is_proposed() -> None:
     """Its centre and radius are round numbers, and it covers the data."""
     degrees = around(-40.0, -100.0, 100)
     found = propose_area(degrees)
@@ -67,7 +67,7 @@ def test_a_disc_is_proposed_where_no_place_fits() -> None:
     assert found.argument.startswith("area=gv.local(lat=")
 
 
-def test_data_all_over_the_world_has_no_area() -> None:
+def test_worldwide_data_has_none() -> None:
     """The remedy is to release it part by part."""
     rng = np.random.default_rng(1)
     degrees = np.column_stack([rng.uniform(-180, 180, 300), rng.uniform(-60, 70, 300)])
@@ -90,7 +90,7 @@ def test_swapped_columns_are_noticed() -> None:
     assert not seem_swapped(np.array([[500.0, 400.0]]))
 
 
-def test_frames_and_tables_are_looked_at() -> None:
+def test_frames_and_tables() -> None:
     """The system of a frame is used, and the columns of a table are named."""
     degrees = around(47.4, 8.5, 5)
     frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(*degrees.T), crs=4326).to_crs(2056)
@@ -102,7 +102,7 @@ def test_frames_and_tables_are_looked_at() -> None:
     assert gv.suggest_area(table).points == len(table) - 1
 
 
-def test_a_suggestion_is_no_area() -> None:
+def test_suggestions_are_no_areas() -> None:
     """Whoever releases the data writes the area that is published."""
     degrees = around(47.4, 8.5, 5)
     with pytest.raises(InvalidCoordinateSystem):

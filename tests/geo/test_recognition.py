@@ -43,8 +43,8 @@ def test_degrees_are_recognised(x: str, y: str) -> None:
 
 
 @pytest.mark.parametrize(("x", "y"), UNKNOWN)
-def test_coordinates_of_unknown_systems_are_recognised_as_such(x: str, y: str) -> None:
-    """Their system is not guessed."""
+def test_unknown_systems_are_recognised(x: str, y: str) -> None:
+    """Coordinates of unknown systems are recognised as such. Their system is not guessed."""
     found = recognise({y: [5_000_000.0], "user": ["a"], x: [400_000.0]})
     assert found.pairs == ((x, y),)
     assert not found.degrees
@@ -52,7 +52,7 @@ def test_coordinates_of_unknown_systems_are_recognised_as_such(x: str, y: str) -
 
 @pytest.mark.parametrize(("origin", "destination"), TRIPS)
 @pytest.mark.parametrize(("x", "y"), [("lon", "lat"), ("longitude", "latitude"), ("Lng", "Lat")])
-def test_origins_and_destinations_are_recognised(origin: str, destination: str, x: str, y: str) -> None:
+def test_trips_are_recognised(origin: str, destination: str, x: str, y: str) -> None:
     """Both are locations of the row, in this order."""
     names = [destination + y, destination + x, origin + x, origin + y]
     found = recognise({name: [1.5] for name in names})
@@ -60,16 +60,16 @@ def test_origins_and_destinations_are_recognised(origin: str, destination: str, 
     assert found.degrees
 
 
-def test_numbered_points_are_origin_and_destination() -> None:
-    """lat1, lon1, lat2, lon2."""
+def test_numbered_points() -> None:
+    """Numbered points are origin and destination. lat1, lon1, lat2, lon2."""
     assert recognise({name: [1.5] for name in ("lat1", "lon1", "lat2", "lon2")}).pairs == (
         ("lon1", "lat1"),
         ("lon2", "lat2"),
     )
 
 
-def test_the_plain_pair_is_the_location_of_a_row() -> None:
-    """Others may be its home, or the same place in another system."""
+def test_plain_pair_wins() -> None:
+    """The plain pair is the location of a row. Others may be its home, or the same place in another system."""
     names = ["lat", "lon", "home_lat", "home_lon", "utm-easting", "utm-northing"]
     found = recognise({name: [1.5] for name in names})
     assert found.pairs == (("lon", "lat"),)
@@ -85,7 +85,7 @@ def test_the_plain_pair_is_the_location_of_a_row() -> None:
         ("start_lat", "start_lon", "end_lat", "end_lon", "origin_lat", "origin_lon", "dest_lat", "dest_lon"),
     ],
 )
-def test_several_pairs_are_left_to_the_owner(names: tuple[str, ...]) -> None:
+def test_several_pairs_are_candidates(names: tuple[str, ...]) -> None:
     """None is chosen, and all are candidates."""
     found = recognise({name: [1.5] for name in names})
     assert found.pairs == ()
@@ -94,12 +94,12 @@ def test_several_pairs_are_left_to_the_owner(names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("names", [("lat", "name"), ("platform", "translation"), ("flat", "plan"), ("long", "short")])
-def test_names_that_only_look_like_coordinates_are_not(names: tuple[str, ...]) -> None:
+def test_similar_names_are_not(names: tuple[str, ...]) -> None:
     """A pair needs both axes."""
     assert recognise({name: [1.5] for name in names}).candidates == ()
 
 
-def test_texts_in_columns_named_like_axes_are_no_coordinates() -> None:
+def test_text_axes_are_not() -> None:
     """Letters and sizes may be called x and y."""
     assert recognise({"x": ["left", "right"], "y": ["up", "down"]}).candidates == ()
 
@@ -121,7 +121,7 @@ def test_texts_in_columns_named_like_axes_are_no_coordinates() -> None:
         ("coordinates", "-122.42, 37.77", "lon,lat"),
     ],
 )
-def test_columns_of_geometries_are_recognised_by_content(name: str, value: Any, encoding: str) -> None:
+def test_geometry_columns_by_content(name: str, value: Any, encoding: str) -> None:
     """Missing values do not matter."""
     found = recognise({"id": [1, 2, 3], name: [None, value, ""]})
     assert found.geometry == (name, encoding)
@@ -132,12 +132,12 @@ def test_columns_of_geometries_are_recognised_by_content(name: str, value: Any, 
     ("name", "value"),
     [("price", "10.50,20.30"), ("location", "Zürich"), ("location", "247.77,300.2"), ("coords", "47,37")],
 )
-def test_other_texts_are_no_geometries(name: str, value: str) -> None:
-    """Two prices, a city, metres, and a number with a decimal comma."""
+def test_other_texts_are_not(name: str, value: str) -> None:
+    """Other texts are no geometries. Two prices, a city, metres, and a number with a decimal comma."""
     assert recognise({name: [value]}).geometries == {}
 
 
-def test_columns_of_coordinates_come_before_geometries() -> None:
+def test_coordinates_before_geometries() -> None:
     """Degrees first, then geometries, then coordinates of an unknown system."""
     texts = {"where": ["POINT (8.5 47.4)"]}
     assert recognise({**texts, "lat": [47.4], "lon": [8.5]}).geometry is None
@@ -173,8 +173,8 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("name", "value"), TIMES)
-def test_times_are_recognised_by_name_and_content(name: str, value: Any) -> None:
-    """Under any usual name; a missing value does not matter."""
+def test_times_are_recognised(name: str, value: Any) -> None:
+    """Times are recognised by name and content. Under any usual name; a missing value does not matter."""
     found = recognise({"lat": [1.5, 1.5], "lon": [1.5, 1.5], name: [value, None]})
     assert found.times == (name,)
     assert found.unclear_times == ()
@@ -183,8 +183,8 @@ def test_times_are_recognised_by_name_and_content(name: str, value: Any) -> None
 @pytest.mark.parametrize(
     "kind", ["datetime64[ns]", "timestamp[us, tz=UTC]", "date32[day]", "Datetime(time_unit='us')"]
 )
-def test_types_of_times_count_as_content(kind: str) -> None:
-    """Also in tables without rows."""
+def test_time_types_count(kind: str) -> None:
+    """Types of times count as content. Also in tables without rows."""
     assert recognise(
         {"t": [], "birthdate": [], "other": []}, dict.fromkeys(["t", "birthdate", "other"], kind)
     ).times == ("t",)
@@ -197,7 +197,7 @@ def test_types_of_times_count_as_content(kind: str) -> None:
         *(("date", 20.5), ("timestamp", "u1"), ("period", datetime.datetime(2024, 5, 1))),
     ],
 )
-def test_a_name_or_a_content_alone_is_unclear(name: str, value: Any) -> None:
+def test_half_times_are_unclear(name: str, value: Any) -> None:
     """Such columns are not taken as times, and are told."""
     found = recognise({name: [value]})
     assert (found.times, found.unclear_times) == ((), (name,))
@@ -211,13 +211,16 @@ def test_a_name_or_a_content_alone_is_unclear(name: str, value: Any) -> None:
         *(("date_of_birth", datetime.date(1990, 5, 1)), ("elapsed", datetime.timedelta(1)), ("platform", "iOS 17")),
     ],
 )
-def test_other_columns_are_no_times(name: str, value: Any) -> None:
-    """Dates of persons, numbers that happen to be those of seconds, and events that are no times."""
+def test_other_columns_are_not(name: str, value: Any) -> None:
+    """Other columns are no times.
+
+    Dates of persons, numbers that happen to be those of seconds, and events that are no times.
+    """
     found = recognise({name: [value]})
     assert (found.times, found.unclear_times) == ((), ())
 
 
-def test_one_other_value_makes_times_unclear() -> None:
+def test_mixed_times_are_unclear() -> None:
     """A text among dates would be released unchanged."""
     assert are_times("time", "string", ["2024-05-01", "2024-05-02"]) is True
     assert are_times("time", "string", ["2024-05-01", "Wisteria Lane 7"]) is None
@@ -230,21 +233,21 @@ def test_one_other_value_makes_times_unclear() -> None:
         *("imei", "tag-local-identifier", "vehicle_id", "driver", "host_id", "icao24", "person", "cab"),
     ],
 )
-def test_columns_of_persons_are_candidates(name: str) -> None:
-    """Before those that only may be, such as an id that repeats."""
+def test_persons_are_candidates(name: str) -> None:
+    """Columns of persons are candidates. Before those that only may be, such as an id that repeats."""
     rows = 20
     table = {"id": [0] * rows, name: [7] * rows, "obs_id": [*range(rows)], "member_casual": ["member"] * rows}
     assert recognise(table).persons == (name, "id")
 
 
-def test_groups_of_many_are_no_persons() -> None:
+def test_groups_are_no_persons() -> None:
     """The species of animals and the names of states are those of many."""
     table = {"individual-taxon-canonical-name": ["stork"] * 20, "STATE_NAME": ["Ohio"] * 20, "tag": ["a", "b"] * 10}
     assert recognise(table).persons == ("tag",)
 
 
-def test_numbers_of_rows_are_no_persons() -> None:
-    """An id with another value in each row, and numbers with decimals."""
+def test_row_numbers_are_not() -> None:
+    """Numbers of rows are no persons. An id with another value in each row, and numbers with decimals."""
     assert recognise({"id": [*range(20)], "name": [1.5] * 20, "count": [1] * 20, "trip": ["2.5"] * 20}).persons == ()
 
 
@@ -321,7 +324,7 @@ PRESETS: dict[str, tuple[dict[str, Any], Any, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_tables_of_known_tools_are_recognised(name: str) -> None:
+def test_known_tools_are_recognised(name: str) -> None:
     """Their columns follow from the same rules as all others."""
     row, places, times, person = PRESETS[name]
     found = recognise({column: [value] for column, value in row.items()})

@@ -91,7 +91,7 @@ def test_cells_that_are_none(given: str, said: str) -> None:
         people.counts(given, rho=1e-3)
 
 
-def test_the_size_that_is_named_works() -> None:
+def test_named_size_works() -> None:
     """The resolution that a refusal names has at most the largest number of cells."""
     plane = plane_at("37.77,-122.42,8km")
     with pytest.raises(InvalidParameter, match="Use h3:9"):

@@ -69,7 +69,7 @@ SELECTED = {
 
 
 @pytest.mark.parametrize(("text", "rows"), SELECTED.items())
-def test_rows_are_selected_as_sql_does(text: str, rows: list[int]) -> None:
+def test_filters_follow_sql(text: str, rows: list[int]) -> None:
     """Comparisons with what is missing, such as an empty text, are unknown, and such rows are not selected."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GeoveilWarning)
@@ -100,7 +100,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.items())
-def test_everything_else_is_refused_before_a_row_is_read(text: str, why: str) -> None:
+def test_other_sql_is_refused(text: str, why: str) -> None:
     """Functions, arithmetic, queries, unknown columns and values of another kind are refused."""
     with pytest.raises(InvalidParameter, match=why) as refused:
         RowFilter(text, KINDS)
@@ -108,7 +108,7 @@ def test_everything_else_is_refused_before_a_row_is_read(text: str, why: str) ->
 
 
 @pytest.mark.parametrize("name", ["lat", "pickup_longitude", "geometry", "Lon"])
-def test_columns_of_locations_cannot_be_used(name: str) -> None:
+def test_location_columns_are_refused(name: str) -> None:
     """Which rows such a filter selects would reveal locations."""
     with pytest.raises(InvalidParameter, match="holds locations"):
         RowFilter(f"{name} > 3", {**KINDS, name: pa.float64()}, {"geometry"})
@@ -116,7 +116,7 @@ def test_columns_of_locations_cannot_be_used(name: str) -> None:
         RowFilter(f"{name} > 3", KINDS, {"geometry"})
 
 
-def test_texts_of_geometries_cannot_be_used() -> None:
+def test_geometry_texts_are_refused() -> None:
     """A column whose texts are geometries is refused when its rows are read."""
     table = pa.table({"note": ["POINT (1 2)", "b"]})
     with pytest.raises(InvalidParameter, match="holds locations"):
@@ -129,7 +129,7 @@ AROUND: Any = plane_of(pyproj.CRS(4326), gv.local(lat=40.75, lon=-73.98, radius=
 
 @pytest.mark.parametrize("first", [np.zeros(4000), np.full(4000, np.nan), np.arange(4000.0), np.arange(4000) / 7])
 @pytest.mark.parametrize("as_text", [False, True])
-def test_coordinates_far_down_are_found(first: Any, as_text: bool) -> None:
+def test_far_coordinates_are_found(first: Any, as_text: bool) -> None:
     """A filter is refused if its column holds coordinates in any of its rows, as numbers or as texts."""
     values = np.concatenate([first, LATITUDES, first])
     table = pa.table({"v": pa.array(values).cast(pa.string()) if as_text else values})
@@ -146,8 +146,11 @@ def test_coordinates_far_down_are_found(first: Any, as_text: bool) -> None:
     ],
     ids=["pair", "geohashes", "plus codes"],
 )
-def test_places_in_texts_far_down(places: list[str]) -> None:
-    """The same for a pair of coordinates, geohashes and plus codes after thousands of other texts."""
+def test_far_texts_are_found(places: list[str]) -> None:
+    """Places in texts far down.
+
+    The same for a pair of coordinates, geohashes and plus codes after thousands of other texts.
+    """
     table = pa.table({"v": [f"trip-{i}" for i in range(6000)] + places})
     with pytest.raises(InvalidParameter, match="'v' holds locations"):
         RowFilter("v is not null", {"v": pa.string()}).rows(table, plane=AROUND)
@@ -156,12 +159,12 @@ def test_places_in_texts_far_down(places: list[str]) -> None:
 @pytest.mark.parametrize(
     "values", [np.linspace(0, 100, 20_000), np.sort(np.random.default_rng(1).gamma(3, 5, 20_000))]
 )
-def test_sorted_numbers_are_no_coordinates(values: Any) -> None:
+def test_sorted_numbers_are_allowed(values: Any) -> None:
     """Durations and prices that pass through the latitudes of the area remain usable."""
     assert RowFilter("v > 3", {"v": pa.float64()}).rows(pa.table({"v": values}), plane=AROUND).any()
 
 
-def test_a_filter_of_a_file_sees_all_rows(tmp_path: Path) -> None:
+def test_file_filters_see_all(tmp_path: Path) -> None:
     """Coordinates after the first thousands of rows are noticed in a table and in a file."""
     frame = pd.DataFrame({"lat": 40.75, "lon": -73.98, "v": np.concatenate([np.zeros(4000), LATITUDES])})
     frame.to_csv(tmp_path / "in.csv", index=False)
@@ -173,26 +176,26 @@ def test_a_filter_of_a_file_sees_all_rows(tmp_path: Path) -> None:
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_column_whose_name_suggests_places_is_warned_of() -> None:
-    """That rows satisfy the filter is public."""
+def test_suspicious_names_warn() -> None:
+    """A column whose name suggests places is warned of. That rows satisfy the filter is public."""
     with pytest.warns(GeoveilWarning, match="city"):
         RowFilter("city = 'Bern'", {"city": pa.string()})
 
 
-def test_a_text_that_is_no_number_is_named() -> None:
+def test_bad_numbers_are_named() -> None:
     """The error names the row, the column and the text."""
     table = pa.table({"cost": ["1", "two"]})
     with pytest.raises(InvalidData, match=r"^row 1, cost = 'two'"):
         RowFilter("cost > 1", {"cost": pa.string()}).rows(table, lambda row: f"row {row}")
 
 
-def test_a_number_as_python_writes_it_is_no_number() -> None:
+def test_python_numbers_are_refused() -> None:
     """Python reads 1_0 as ten, and pyarrow does not: the row is named."""
     with pytest.raises(InvalidData, match=r"x\[1\], v = '1_0': must be a number"):
         RowFilter("v > 3", {"v": pa.string()}).rows(pa.table({"v": ["1", "1_0"]}))
 
 
-def test_numbers_have_the_decimal_mark_of_the_file() -> None:
+def test_decimal_commas() -> None:
     """A German spreadsheet writes 2,5."""
     table = pa.table({"cost": ["2,5", "3,5"]})
     assert RowFilter("cost > 3", {"cost": pa.string()}, decimal=",").rows(table).tolist() == [False, True]
@@ -200,7 +203,7 @@ def test_numbers_have_the_decimal_mark_of_the_file() -> None:
 
 @pytest.mark.slow
 @given(st.text(max_size=40))
-def test_any_text_is_a_filter_or_an_error_of_the_argument(text: str) -> None:
+def test_any_text_is_handled(text: str) -> None:
     """Nothing else is raised, whatever is written."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GeoveilWarning)
@@ -211,7 +214,7 @@ def test_any_text_is_a_filter_or_an_error_of_the_argument(text: str) -> None:
     assert found == "where" or set(found) <= set(KINDS)
 
 
-def test_a_filter_that_leaves_no_trip_is_refused(tmp_path: Path) -> None:
+def test_no_trips_left(tmp_path: Path) -> None:
     """Rows with two ends of which none satisfies a filter are refused in words."""
     path = tmp_path / "trips.csv"
     path.write_text("user,start_lat,start_lon,end_lat,end_lon\na,47.3,8.5,47.4,8.5\n")

@@ -73,7 +73,7 @@ def ask(name: str, x: Any, **more: Any) -> gv.Release:
 
 
 @EVERY_KIND
-def test_the_same_kind_comes_back(kind: str) -> None:
+def test_kinds_come_back(kind: str) -> None:
     """Persons, times and released coordinates come back in their columns, in a table of the same library."""
     release = ask("points", table(kind), lat="lat", lon="lon", person="user")
     assert isinstance(release.value, KINDS[kind][0])
@@ -87,7 +87,7 @@ def test_the_same_kind_comes_back(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_every_question_takes_every_table(kind: str) -> None:
+def test_questions_take_every_table(kind: str) -> None:
     """A question gives one answer, whatever table its points come in."""
     # All tables become the same points: all questions are asked about one kind.
     names = [*QUESTIONS] if kind == "polars" else ["points", "nearest"]
@@ -112,7 +112,7 @@ def test_sessions_take_every_table(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_a_row_may_have_an_origin_and_a_destination(kind: str) -> None:
+def test_rows_with_two_places(kind: str) -> None:
     """Two pairs of columns are two points of the row's person, each released in its own columns."""
     ends = {"end_lat": [lat + 0.1 for lat in LAT], "end_lon": [lon - 0.1 for lon in LON]}
     x = table(kind, **ends)
@@ -133,7 +133,7 @@ PAIRS: Any = {"lat": ["lat", "end_lat"], "lon": ["lon", "end_lon"]}
 
 
 @EVERY_KIND
-def test_rows_without_a_location_are_dropped(kind: str) -> None:
+def test_placeless_rows_are_dropped(kind: str) -> None:
     """A row of which a coordinate is missing is refused, or removed and counted."""
     x: Any = table(kind, lat=[37.78, None, 37.75, 37.79])
     with pytest.raises(InvalidData, match=r'^x\[1\].*missing="drop"'):
@@ -158,7 +158,7 @@ def test_empty_tables_are_refused(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_columns_are_recognised_by_their_names(kind: str) -> None:
+def test_columns_by_name(kind: str) -> None:
     """Without lat= and lon= the names tell; which of several pairs is meant is asked back."""
     assert list(columns(ask("points", table(kind), person="user").value)) == ["user", "time", "lat", "lon"]
     taxi = {"pickup_longitude": LON, "pickup_latitude": LAT, "dropoff_longitude": LON, "dropoff_latitude": LAT}
@@ -177,7 +177,7 @@ def test_columns_are_recognised_by_their_names(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_projected_columns_need_their_system(kind: str) -> None:
+def test_projected_columns(kind: str) -> None:
     """Columns x and y are in the system that crs= names; lat= and lon= then hold northings and eastings."""
     plane = {"x": [550_000.0, 551_000.0], "y": [4_180_000.0, 4_181_000.0]}
     with pytest.raises(InvalidCoordinateSystem, match=r"^crs = None.*crs=4326"):
@@ -203,7 +203,7 @@ def test_wrong_names_are_told(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> None:
+def test_tables_are_improved(kind: str, tmp_path: Path) -> None:
     """Smoothing and clamping keep the kind and the columns; files hold the columns as well."""
     release = ask("points", table(kind), keep=["user", "mode"])
     smoothed = release.smooth("walking", times="time")
@@ -222,7 +222,7 @@ def test_released_tables_are_improved_and_written(kind: str, tmp_path: Path) -> 
 
 
 @EVERY_KIND
-def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
+def test_trips_are_smoothed(kind: str) -> None:
     """The points of a row have times in columns of their own."""
     ends = {"end_lat": LAT, "end_lon": LON, "end_time": [time + datetime.timedelta(minutes=9) for time in TIMES]}
     release = ask("points", table(kind, **ends), person="user", **PAIRS)
@@ -234,8 +234,8 @@ def test_trips_are_smoothed_by_the_times_of_both_ends(kind: str) -> None:
 
 @EVERY_KIND
 @pytest.mark.parametrize("end", [".csv", ".geojson", ".parquet"])
-def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> None:
-    """A line from origin to destination; a CSV file has the columns of the table."""
+def test_trips_are_written(kind: str, end: str, tmp_path: Path) -> None:
+    """Trips are written row by row. A line from origin to destination; a CSV file has the columns of the table."""
     ends = {"end_lat": [lat + 0.1 for lat in LAT], "end_lon": [lon - 0.1 for lon in LON]}
     release = ask("points", table(kind, **ends), person="user", keep=["mode"], **PAIRS)
     frame, value = release.to_frame(), columns(release.value)
@@ -252,7 +252,7 @@ def test_trips_are_written_row_by_row(kind: str, end: str, tmp_path: Path) -> No
 
 
 @EVERY_KIND
-def test_rows_of_tables_are_chosen(kind: str) -> None:
+def test_rows_are_chosen(kind: str) -> None:
     """A filter on columns, and the removal of rows outside the area, leave the others."""
     x = table(kind, lat=[37.78, 37.76, 37.75, 48.0])
     release = ask("points", x, person="user", where="mode = 'bike' or mode = 'bus'", outside="drop")
@@ -264,7 +264,7 @@ def test_rows_of_tables_are_chosen(kind: str) -> None:
         ask("points", table(kind), where="lat > 37")
 
 
-def test_the_index_of_pandas_is_kept() -> None:
+def test_pandas_index_is_kept() -> None:
     """Labels come back, and answers name rows by them."""
     x = table("pandas").set_index(pd.Index(list("wxyz"), name="key"))
     x.columns.name, x.attrs["note"] = "secret", "secret"
@@ -284,12 +284,12 @@ def test_the_index_of_pandas_is_kept() -> None:
     ids=["polars", "chunks", "arrow", "numpy"],
 )
 @EVERY_KIND
-def test_persons_may_be_given_apart(kind: str, labels: Any) -> None:
-    """Labels may be a column of another table of any library."""
+def test_persons_given_apart(kind: str, labels: Any) -> None:
+    """Persons may be given apart. Labels may be a column of another table of any library."""
     assert ask("center", table(kind), person=labels).person.tolist() == ["ann", "bob"]
 
 
-def test_coordinates_may_be_numbers_of_any_type() -> None:
+def test_coordinate_types() -> None:
     """Decimals of DuckDB, whole numbers, single precision and categories are read as the numbers they are."""
     relation = duckdb.sql("select 37.78 as lat, -122.41 as lon union all select 37.75, -122.43")
     np.testing.assert_allclose(columns(ask("points", relation, rho=1e6).value)["lat"], [37.78, 37.75], atol=1e-6)
@@ -313,13 +313,13 @@ def test_coordinates_may_be_numbers_of_any_type() -> None:
         assert found.numbers("lat").tolist() == exact
 
 
-def test_what_is_no_table_is_none() -> None:
+def test_other_objects_are_not() -> None:
     """Columns and arrays are no tables."""
     for x in (np.zeros((2, 2)), [[0, 0]], [], pl.Series([1.0]), pa.array([1.0]), pd.Series([1.0]), "lat", None):
         assert table_of(x) is None
 
 
-def test_two_columns_of_one_name_are_refused() -> None:
+def test_duplicate_names_are_refused() -> None:
     """Which one is meant cannot be told."""
     x = pd.DataFrame([[1, 2, 3]], columns=["lat", "lon", "lat"])
     with pytest.raises(InvalidData, match="different names"):
@@ -369,7 +369,7 @@ def secretive() -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", ["pyarrow", "polars", "lazy", "duckdb"])
-def test_nothing_of_the_input_rides_along(kind: str) -> None:
+def test_input_leaves_nothing(kind: str) -> None:
     """Neither slices, missing values, dictionaries, views nor metadata bring what was not released."""
     given = secretive()
     assert SECRET.encode() in buffers(given)
@@ -387,7 +387,7 @@ def test_nothing_of_the_input_rides_along(kind: str) -> None:
         assert np.float64(number).tobytes() not in bytes_held
 
 
-def test_categories_of_polars_become_texts() -> None:
+def test_polars_categories_are_texts() -> None:
     """Categories of polars are shared by all columns of a process: they would name what was not released."""
     x = pl.DataFrame({**TRIPS, "lat": [37.78, None, 37.75, 37.79]}).with_columns(pl.col("mode").cast(pl.Categorical))
     released = ask("points", x, keep=["mode"], missing="drop").value
@@ -430,7 +430,7 @@ def test_other_units(kind: str, unit: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.x, plain.lon, atol=2e-7)
 
 
-def test_texts_that_are_no_angles() -> None:
+def test_bad_angles_are_refused() -> None:
     """A text that is no angle is refused with its row; without a place, it is a row without a location."""
     frame = pd.DataFrame({"lat": ["37.78N", "37.76N", "north"], "lon": ["122.41W", "122.45W", "122.43W"]})
     with pytest.raises(InvalidData, match=r"x\['lat'\], row 2 = 'north': must be an angle"):

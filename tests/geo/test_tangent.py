@@ -79,8 +79,11 @@ def ratios(lat: float, lon: float, radius: float, one: Floats, other: Floats) ->
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", RADII)
-def test_balls_contain_what_the_definition_says(lat: float, lon: float, radius: float) -> None:
-    """By mpmath and vectors from the centre of the Earth; and they shrink with precision."""
+def test_balls_contain_definition(lat: float, lon: float, radius: float) -> None:
+    """Balls contain what the definition says.
+
+    By mpmath and vectors from the centre of the Earth; and they shrink with precision.
+    """
     points = disc(lat, lon, radius, 10)
     with mpmath.workdps(80):
         truth = by_definition(lat, lon, points)
@@ -96,8 +99,8 @@ def test_balls_contain_what_the_definition_says(lat: float, lon: float, radius: 
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", RADII)
-def test_doubles_are_as_near_as_they_say(lat: float, lon: float, radius: float) -> None:
-    """To their balls, and PROJ's orthographic projection is near both."""
+def test_doubles_are_near(lat: float, lon: float, radius: float) -> None:
+    """Doubles are as near as they say. To their balls, and PROJ's orthographic projection is near both."""
     points = disc(lat, lon, radius, 150)
     found = Tangent(lat, lon).forward(points, radius)
     assert found.error == rounding(radius)
@@ -107,8 +110,11 @@ def test_doubles_are_as_near_as_they_say(lat: float, lon: float, radius: float) 
 
 
 @pytest.mark.long
-def test_a_million_doubles_are_as_near_as_they_say() -> None:
-    """With the bound for their own distance, from micrometres to the limb."""
+def test_million_doubles_are_near() -> None:
+    """A million doubles are as near as they say.
+
+    With the bound for their own distance, from micrometres to the limb.
+    """
     rng = np.random.default_rng(7)
     for _ in range(1000):
         lat, lon = math.degrees(math.asin(rng.uniform(-1, 1))), rng.uniform(-180, 180)
@@ -116,7 +122,7 @@ def test_a_million_doubles_are_as_near_as_they_say() -> None:
         assert worst(Tangent(lat, lon).forward(disc(lat, lon, radius, 500), radius)) <= rounding(radius)
 
 
-def test_longitudes_are_taken_around_the_earth() -> None:
+def test_longitudes_wrap() -> None:
     """A longitude west of Greenwich and the same one a turn further are one place."""
     points = disc(-17.0, 179.9999, 50_000, 200)
     west = points[points[:, 0] < 0]
@@ -130,8 +136,8 @@ def test_longitudes_are_taken_around_the_earth() -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", [1.0, 50_000.0, 3e6, 5.6e6])
-def test_the_way_back_leads_back(lat: float, lon: float, radius: float) -> None:
-    """To a few nanometres, and into degrees that are finite."""
+def test_inverse_leads_back(lat: float, lon: float, radius: float) -> None:
+    """The way back leads back. To a few nanometres, and into degrees that are finite."""
     rng = np.random.default_rng(2)
     metres = rng.uniform(-0.7, 0.7, size=(20_000, 2)) * radius
     back = Tangent(lat, lon).inverse(metres)
@@ -142,8 +148,11 @@ def test_the_way_back_leads_back(lat: float, lon: float, radius: float) -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", RADII)
-def test_no_two_points_are_drawn_apart(lat: float, lon: float, radius: float) -> None:
-    """From nanometres to the whole diameter; and none are drawn together by more than is said."""
+def test_distances_never_grow(lat: float, lon: float, radius: float) -> None:
+    """No two points are drawn apart.
+
+    From nanometres to the whole diameter; and none are drawn together by more than is said.
+    """
     one = disc(lat, lon, radius, 4000)
     rng = np.random.default_rng(3)
     near = np.column_stack(
@@ -162,8 +171,11 @@ def test_no_two_points_are_drawn_apart(lat: float, lon: float, radius: float) ->
 
 @pytest.mark.slow
 @EVERYWHERE
-def test_no_search_finds_points_that_are_drawn_apart(lat: float, lon: float) -> None:
-    """Climbing from random pairs, anywhere on the Earth, in the ratio of plane distance to ground distance."""
+def test_search_finds_no_growth(lat: float, lon: float) -> None:
+    """No search finds points that are drawn apart.
+
+    Climbing from random pairs, anywhere on the Earth, in the ratio of plane distance to ground distance.
+    """
     rng = np.random.default_rng(5)
     place = Tangent(lat, lon)
 
@@ -181,7 +193,7 @@ def test_no_search_finds_points_that_are_drawn_apart(lat: float, lon: float) -> 
         assert -found.fun <= 1 + 2e-8
 
 
-def test_the_precision_of_the_host_program_is_of_no_matter() -> None:
+def test_host_precision_is_irrelevant() -> None:
     """The precision that the host program has set changes no projection."""
     points = disc(37.77, -122.42, 50_000, 50)
     usual = Tangent(37.77, -122.42).forward(points, 50_000).values
@@ -193,8 +205,8 @@ def test_the_precision_of_the_host_program_is_of_no_matter() -> None:
 
 
 @EVERYWHERE
-def test_the_far_side_is_infinite(lat: float, lon: float) -> None:
-    """There the plane would have a second point for the same place."""
+def test_far_side_is_infinite(lat: float, lon: float) -> None:
+    """The far side is infinite. There the plane would have a second point for the same place."""
     rng = np.random.default_rng(6)
     away = rng.uniform(0, 1.99e7, 5000)
     start = np.full(5000, lon), np.full(5000, lat)
@@ -206,8 +218,11 @@ def test_the_far_side_is_infinite(lat: float, lon: float) -> None:
 
 
 @EVERYWHERE
-def test_the_far_side_is_seen_through_the_earth(lat: float, lon: float) -> None:
-    """By vectors from the centre of the Earth, also at the opposite point, where doubles would be decimetres off."""
+def test_far_side_distances(lat: float, lon: float) -> None:
+    """The far side is seen through the Earth.
+
+    By vectors from the centre of the Earth, also at the opposite point, where doubles would be decimetres off.
+    """
     rng = np.random.default_rng(13)
     away = np.concatenate([rng.uniform(0, 2e7, 10), rng.uniform(1.9999e7, 2.0004e7, 5)])
     east, north = np.repeat([[lon], [lat]], 15, axis=1)
@@ -224,8 +239,11 @@ def test_the_far_side_is_seen_through_the_earth(lat: float, lon: float) -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize("radius", RADII)
-def test_pulling_into_the_disc_draws_no_two_points_apart(lat: float, lon: float, radius: float) -> None:
-    """From anywhere on the near side; doubles keep their bound, and none is left outside."""
+def test_clamping_never_separates(lat: float, lon: float, radius: float) -> None:
+    """Pulling into the disc draws no two points apart.
+
+    From anywhere on the near side; doubles keep their bound, and none is left outside.
+    """
     place = Tangent(lat, lon)
     one, other = (disc(lat, lon, 5.6e6, 3000, seed) for seed in (8, 9))
     near = disc(lat, lon, radius * 1.01, 3000, 10)
@@ -240,8 +258,11 @@ def test_pulling_into_the_disc_draws_no_two_points_apart(lat: float, lon: float,
 
 
 @EVERYWHERE
-def test_ground_distances_of_noise_that_leaves_the_disc(lat: float, lon: float) -> None:
-    """Between a point of the disc and any point of the plane that the map reaches."""
+def test_noise_ground_distances(lat: float, lon: float) -> None:
+    """Ground distances of noise that leaves the disc.
+
+    Between a point of the disc and any point of the plane that the map reaches.
+    """
     rng = np.random.default_rng(11)
     place = Tangent(lat, lon)
     for radius in (1000.0, 1e6):
@@ -256,8 +277,11 @@ def test_ground_distances_of_noise_that_leaves_the_disc(lat: float, lon: float) 
         assert (away > far[kept] / shrink(radius) + 1).any()
 
 
-def test_the_checks_notice_other_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sphere instead of the ellipsoid, a plane that stretches a little, degrees as metres, too small a bound."""
+def test_planted_formulas_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks notice other formulas.
+
+    A sphere instead of the ellipsoid, a plane that stretches a little, degrees as metres, too small a bound.
+    """
     lat, lon, radius = 37.77, -122.42, 50_000.0
     points = disc(lat, lon, radius, 200)
     honest = Tangent(lat, lon).forward(points, radius)

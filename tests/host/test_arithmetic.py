@@ -60,7 +60,7 @@ def test_constants_are_right(name: str) -> None:
                 assert all(abs(arb(y) - true) < abs(arb(math.nextafter(y, to)) - true) for to in (0, math.inf))
 
 
-def test_this_numpy_is_as_good_as_it_is_trusted_to_be() -> None:
+def test_numpy_is_trusted() -> None:
     """Nothing is warned of where the tests run, and it is looked at once."""
     assert arithmetic.inaccurate() == frozenset()
     Entropy(), Entropy()
@@ -70,7 +70,7 @@ def test_this_numpy_is_as_good_as_it_is_trusted_to_be() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("where", WHERE)
-def test_a_wrong_function_is_noticed(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_functions_are_noticed(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong by half of what bounds allow, everywhere or in one kind of array alone."""
     monkeypatch.setattr(np, name, off(getattr(np, name), WHERE[where], ACCURACY / 2))
     with pytest.warns(GeoveilWarning, match=f"numpy's {name} is less accurate"):
@@ -78,7 +78,7 @@ def test_a_wrong_function_is_noticed(name: str, where: str, monkeypatch: pytest.
     assert source.widened == math.inf
 
 
-def test_a_function_that_is_not_a_number_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nan_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that gives NaN is noticed, and so is one that fails for small arguments alone."""
     right = np.log
     monkeypatch.setattr(np, "log", lambda x, out=None: np.where(x < 1e-18, np.nan, right(x)))
@@ -86,14 +86,14 @@ def test_a_function_that_is_not_a_number_is_noticed(monkeypatch: pytest.MonkeyPa
         arithmetic.inaccurate()
 
 
-def test_a_wrong_square_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_roots_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong square root is refused, as nothing can be computed with it."""
     monkeypatch.setattr(np, "sqrt", off(np.sqrt, WHERE["everywhere"], 2.0**-52))
     with pytest.raises(UnreliableArithmetic, match="square root"):
         gv.Locations([[0.0, 0.0]]).points(rho=1e-4)
 
 
-def test_degrees_are_refused_where_a_sine_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_sines_refuse_degrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """A projection has no other way to bound its error."""
     place, degrees = Tangent(37.77, -122.42), np.array([[-122.4, 37.8]])
     assert np.isfinite(place.forward(degrees, 50_000).values).all()
@@ -133,7 +133,7 @@ def released(name: str, more: dict[str, Any], patch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize(("name", "more"), CASES, ids=[f"{name} {more}" for name, more in CASES])
 @pytest.mark.parametrize("by", [1e-3, math.nan], ids=["wrong", "not a number"])
-def test_noise_is_right_where_numpy_is_wrong(
+def test_noise_survives_wrong_numpy(
     name: str, more: dict[str, Any], by: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With functions that are wrong by a thousandth, balls give what they give with right ones."""
@@ -149,7 +149,7 @@ def test_noise_is_right_where_numpy_is_wrong(
 
 
 @pytest.mark.statistical
-def test_noise_would_be_wrong_if_numpy_were_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trusting_numpy_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of releases sees a wrong function that nobody has noticed."""
     monkeypatch.setattr(source, "inaccurate", lambda: frozenset())
     for name, more in CASES:
@@ -164,7 +164,7 @@ def test_noise_would_be_wrong_if_numpy_were_trusted(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["points", "nearest", "first_within"])
-def test_balls_alone_release_what_doubles_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_balls_match_doubles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one draw, where no more bits can come between two."""
     more = {"rho": 1e-4} if name == "points" else {"rho": 1e-4, "p": (4e6, 4e6)}
     right = released(name, more, monkeypatch)

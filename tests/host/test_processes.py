@@ -21,7 +21,7 @@ from tests.systems import POSIX
 @POSIX
 @pytest.mark.parametrize("fork", [lambda: os.fork(), lambda: ctypes.CDLL(None).fork()], ids=["python", "c"])
 @pytest.mark.parametrize("page", [True, False], ids=["remembered", "asked"])
-def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forks_are_processes(fork: Callable[[], int], page: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fork is another process, also one in C and a fork of a fork."""
     if not page:
         monkeypatch.setattr(processes, "_PAGE", None)
@@ -40,7 +40,7 @@ def test_a_fork_is_another_process(fork: Callable[[], int], page: bool, monkeypa
 
 
 @POSIX
-def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_during_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler of a signal may fork at any moment; the child does not take the parent's identity."""
     if processes._PAGE is None:
         pytest.skip("this system's kernel empties no memory in forks, so nothing is remembered")
@@ -62,7 +62,7 @@ def test_a_fork_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @POSIX
-def test_a_process_that_has_ended_is_not_running() -> None:
+def test_ended_processes() -> None:
     """Neither an ended process nor an earlier one of the same id is running."""
     number, start = this_process()
     assert is_running((number, start))
@@ -79,7 +79,7 @@ def test_a_process_that_has_ended_is_not_running() -> None:
     assert not is_running((child, b""))
 
 
-def test_a_machine_is_known_without_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids of processes are compared on one machine, from one start of it to the next, whatever its name is."""
     mine = process_space()
     processes._space_of.cache_clear()
@@ -89,7 +89,7 @@ def test_a_machine_is_known_without_its_name(monkeypatch: pytest.MonkeyPatch) ->
         assert mine.startswith(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
 
 
-def test_a_machine_without_a_number_of_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system does not tell when it started, the network card stands for the machine."""
 
     def missing(*_: object, **__: object) -> None:

@@ -28,13 +28,13 @@ def spend(account: SlidingAccount, gaps: list[tuple[int, int]]) -> list[tuple[in
 
 
 @given(GAPS, st.integers(1, 30), st.integers(1, 100))
-def test_no_stretch_exceeds_its_capacity(gaps: list[tuple[int, int]], stretch: int, capacity: int) -> None:
+def test_capacity_is_never_exceeded(gaps: list[tuple[int, int]], stretch: int, capacity: int) -> None:
     """Whatever is spent when, no closed stretch holds more than the capacity."""
     assert largest_load(spend(SlidingAccount(capacity, stretch), gaps), stretch) <= capacity
 
 
 @given(GAPS, st.integers(1, 30), st.integers(0, 40))
-def test_what_is_left_is_exact(gaps: list[tuple[int, int]], stretch: int, gap: int) -> None:
+def test_remainder_is_exact(gaps: list[tuple[int, int]], stretch: int, gap: int) -> None:
     """One quantum more than is left would overfill a stretch."""
     account = SlidingAccount(99, stretch)
     spent = spend(account, gaps)
@@ -45,7 +45,7 @@ def test_what_is_left_is_exact(gaps: list[tuple[int, int]], stretch: int, gap: i
 
 
 @given(GAPS, st.integers(1, 30), st.integers(2, 9))
-def test_coarse_accounts_allow_no_more(gaps: list[tuple[int, int]], stretch: int, grain: int) -> None:
+def test_coarse_accounts_keep_promises(gaps: list[tuple[int, int]], stretch: int, grain: int) -> None:
     """An account that keeps the costs of an interval as one keeps its promise, too."""
     assert largest_load(spend(SlidingAccount(99, stretch, grain), gaps), stretch) <= 99
 
@@ -59,7 +59,7 @@ def test_the_past_is_closed() -> None:
         account.charge(5, 1)
 
 
-def test_more_than_is_left_is_refused() -> None:
+def test_overdrafts_are_refused() -> None:
     """A charge beyond the capacity, or below zero, changes nothing."""
     account = SlidingAccount(10, 5)
     for cost in (11, -1):
@@ -77,7 +77,7 @@ class _OneEarly(SlidingAccount):
         return self.capacity - self.spent
 
 
-def test_a_stretch_that_is_one_too_short_is_caught() -> None:
+def test_short_stretch_is_caught() -> None:
     """The check of the largest load notices costs that leave a microsecond early."""
     caught = 0
     for seed in range(100):
@@ -88,7 +88,7 @@ def test_a_stretch_that_is_one_too_short_is_caught() -> None:
     assert caught > 90
 
 
-def test_memory_is_that_of_one_stretch() -> None:
+def test_memory_of_one_stretch() -> None:
     """Costs that share no stretch with a new one are forgotten, and those of one interval are one."""
     account = SlidingAccount(10**6, 100)
     for time in range(10_000):

@@ -25,7 +25,7 @@ def home() -> np.ndarray:
     return np.asarray(tangent.forward(np.array([[HOME["lon"], HOME["lat"]]]), AREA.radius).values[0])
 
 
-def test_a_year_at_home_yields_what_was_spent_and_no_more() -> None:
+def test_year_at_home() -> None:
     """Whoever keeps all releases of a year at one home, a ping every two hours, averages them as well as can be done.
 
     That is as far off as the budgets that were spent make it, and these are at most a promise for each day. What the

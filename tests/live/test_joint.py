@@ -45,7 +45,7 @@ def stored(place: str) -> list[tuple[str, int, int, Any]]:
     return [(name, number, round((time / 1e6 - START) / 60), answer) for name, number, time, answer in rows]
 
 
-def test_pings_of_a_commit_are_stored_together(place: str) -> None:
+def test_commits_store_together(place: str) -> None:
     """Nothing is stored before the commit; afterwards everything is, and another process goes on from there."""
     joint, streams = opened(place, "ann", "bob")
     for minute in range(70):
@@ -85,7 +85,7 @@ def test_failed_commits_undo_everything(place: str) -> None:
     assert [row[:3] for row in stored(place)] == [("ann", 1, 0), ("ann", 2, 1), ("bob", 1, 0)]
 
 
-def test_two_processes_never_answer_a_ping_twice(place: str) -> None:
+def test_processes_answer_once(place: str) -> None:
     """A process whose stream another one has updated is refused, reads what is stored, and goes on."""
     first, (ann,) = opened(place, "ann")
     second, (other,) = opened(place, "ann")
@@ -103,7 +103,7 @@ def test_two_processes_never_answer_a_ping_twice(place: str) -> None:
     assert [row[:3] for row in stored(place)] == [("ann", 1, 0), ("ann", 2, 1)]
 
 
-def test_undo_forgets_what_is_pending(place: str) -> None:
+def test_undo_forgets_pending(place: str) -> None:
     """After an undo the streams are where the last commit left them."""
     joint, (ann,) = opened(place, "ann")
     ann.update(START, **HOME)

@@ -131,8 +131,11 @@ def check(patch: pytest.MonkeyPatch) -> tuple[float, float]:
     return worst
 
 
-def test_the_joint_law_is_within_every_promise_and_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For lives that differ in one stretch, in many, or all the time; each promise binds where it is the tighter."""
+def test_joint_law_keeps_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The joint law is within every promise and meets it.
+
+    For lives that differ in one stretch, in many, or all the time; each promise binds where it is the tighter.
+    """
     assert min(check(monkeypatch)) > 0.99
 
 
@@ -207,10 +210,8 @@ def looks_at_the_place(patch: pytest.MonkeyPatch) -> None:
         looks_at_the_place,
     ],
 )
-def test_planted_bugs_break_the_promise(
-    monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]
-) -> None:
-    """The divergence shows each of them."""
+def test_planted_bugs_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]) -> None:
+    """Planted bugs break the promise. The divergence shows each of them."""
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         check(monkeypatch)

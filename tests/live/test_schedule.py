@@ -23,7 +23,7 @@ def paid(schedule: Schedule, times: list[int]) -> list[Paid]:
 
 
 @given(st.lists(st.integers(1, 20 * MINUTE), min_size=1, max_size=60), st.integers(HOUR // 2, 5 * HOUR))
-def test_dense_senders_are_never_refused(gaps: list[int], stretch: int) -> None:
+def test_dense_senders_are_served(gaps: list[int], stretch: int) -> None:
     """Each ping costs the time since the last one, at most ten minutes, and there is always enough left for that."""
     schedule = Schedule(stretch, every=1)
     time, last = 0, -(10**18)
@@ -50,7 +50,7 @@ def test_no_rule_overspends(gaps: list[int], stretch: int) -> None:
     assert largest_load(costs, 10 * stretch) <= 3 * stretch
 
 
-def test_sparse_senders_spend_what_they_would_leave() -> None:
+def test_sparse_senders_spend() -> None:
     """Two hours of pings a day spend most of a day's budget, from the second day on."""
     schedule = Schedule(DAY, MINUTE)
     trips = [day * DAY + 8 * HOUR + minute * MINUTE for day in range(3) for minute in range(120)]
@@ -62,7 +62,7 @@ def test_sparse_senders_spend_what_they_would_leave() -> None:
     assert spent[2] > 0.4 * schedule.capacity
 
 
-def test_longer_stretches_never_run_dry() -> None:
+def test_long_stretches_last() -> None:
     """Somebody who never pauses spends nearly all of a longer stretch, evenly."""
     week = 7 * DAY
     schedule = Schedule(DAY, 10 * MINUTE, longer=[(week, DAY)])
@@ -72,7 +72,7 @@ def test_longer_stretches_never_run_dry() -> None:
     assert sum(each.cost for each in found if each.time >= found[-1].time - week) > 0.99 * DAY
 
 
-def test_pings_too_soon_or_late_are_offered_nothing() -> None:
+def test_early_pings_get_nothing() -> None:
     """A ping is used only if it comes at least `every` after the last one, and after any that was asked about."""
     schedule = Schedule(DAY, MINUTE)
     assert len(paid(schedule, [0, 0, MINUTE - 1])) == 1
@@ -81,7 +81,7 @@ def test_pings_too_soon_or_late_are_offered_nothing() -> None:
     assert schedule.offer(9 * DAY) is None
 
 
-def test_a_schedule_goes_on_where_it_was() -> None:
+def test_schedules_are_restored() -> None:
     """What a later process offers is what the first would have offered."""
     longer = [(7 * DAY, DAY)]
     schedule = Schedule(DAY, MINUTE, longer)
@@ -97,7 +97,7 @@ def test_a_schedule_goes_on_where_it_was() -> None:
     assert paid(again, later) == paid(schedule, later)
 
 
-def test_a_pause_does_not_change_what_a_dense_sender_spends() -> None:
+def test_pauses_keep_dense_pace() -> None:
     """Whoever sends every minute, with pauses of days, spends as evenly after a pause as before."""
     schedule = Schedule(DAY, MINUTE)
     minutes = [*range(2 * 1440), *range(4 * 1440, 6 * 1440)]
@@ -106,7 +106,7 @@ def test_a_pause_does_not_change_what_a_dense_sender_spends() -> None:
 
 
 @pytest.mark.slow
-def test_a_pause_does_not_change_what_a_sparse_sender_spends() -> None:
+def test_pauses_keep_sparse_pace() -> None:
     """Trips on one day of three spend most of the day's budget, although no day is followed by another."""
     schedule = Schedule(DAY, MINUTE)
     trips = [day * DAY + 8 * HOUR + minute * MINUTE for day in range(0, 9, 3) for minute in range(120)]
@@ -117,7 +117,7 @@ def test_a_pause_does_not_change_what_a_sparse_sender_spends() -> None:
     assert min(spent[3], spent[6]) > 0.4 * schedule.capacity
 
 
-def test_after_a_short_pause_a_dense_sender_does_not_starve() -> None:
+def test_short_pauses_starve_nobody() -> None:
     """Whoever is silent for most of a day and then sends every minute gets more at first, and always a thirtieth."""
     schedule = Schedule(DAY, MINUTE)
     minutes = [*range(2 * 1440), *range(2 * 1440 + 1400, 5 * 1440)]

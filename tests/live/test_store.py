@@ -33,7 +33,7 @@ def ledger_at(place: str, rho: float = 5e-5) -> gv.Ledger:
     return ledger
 
 
-def test_a_stream_survives_its_process(place: str) -> None:
+def test_streams_survive_processes(place: str) -> None:
     """Opened again, it shows the same place, has the same budget left, and answers no ping again."""
     ledger = ledger_at(place)
     options: dict[str, Any] = {"ledger": ledger, "subject": "ann", "within": {"30 days": 1e-3}}
@@ -63,7 +63,7 @@ def test_the_account_pays_once(place: str) -> None:
     stream(rho=1e-5, ledger=ledger, subject="bob")
 
 
-def test_an_account_pays_the_promise_that_it_understands(tmp_path: Path) -> None:
+def test_accounts_pay_understood_promises(tmp_path: Path) -> None:
     """An account for any week pays for the week of a stream; one for all locations together cannot pay for days."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1e-3, protect="7 days")
@@ -89,9 +89,7 @@ def test_another_promise_is_refused(tmp_path: Path) -> None:
     [(LedgerStore, "_run", 1), (LedgerStore, "_run", 2), (Charges, "charge", 1), (Charges, "store", 1)],
     ids=["before it is opened", "before its promise is read", "before it is charged", "before its charge is stored"],
 )
-def test_what_is_paid_is_what_is_promised(
-    place: str, monkeypatch: pytest.MonkeyPatch, of: type, step: str, turn: int
-) -> None:
+def test_promises_are_paid(place: str, monkeypatch: pytest.MonkeyPatch, of: type, step: str, turn: int) -> None:
     """Of two processes that open a stream with two promises at once, one pays, and no other goes on."""
     ledger, turns, right = ledger_at(place, rho=2e-2), itertools.count(1), getattr(of, step)
     paid = 1e-2 if step == "store" else 1e-6
@@ -112,7 +110,7 @@ def test_what_is_paid_is_what_is_promised(
     stream(rho=paid, ledger=ledger, subject="ann").update(START, **HOME)
 
 
-def test_a_charge_is_stored_before_the_draw(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charge_before_draw(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever looks into the database while an answer is drawn finds its charge, and no answer."""
     ledger = ledger_at(place)
     one = stream(ledger=ledger, subject="ann")
@@ -131,7 +129,7 @@ def test_a_charge_is_stored_before_the_draw(place: str, monkeypatch: pytest.Monk
     ]
 
 
-def test_an_answer_is_stored_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_before_showing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If it cannot be stored, nobody sees it, its budget is spent, and the stream goes on without it."""
     ledger = ledger_at(str(tmp_path / "budget.db"))
     one = stream(ledger=ledger, subject="ann")
@@ -147,7 +145,7 @@ def test_an_answer_is_stored_before_it_is_shown(tmp_path: Path, monkeypatch: pyt
     assert one.update(START + 120, **HOME).time != first.time
 
 
-def test_two_processes_share_a_stream(place: str) -> None:
+def test_processes_share_a_stream(place: str) -> None:
     """Each notices what the other has charged, learns its answers, and they never spend more than one would."""
     ledger = ledger_at(place)
     one, other = (stream(ledger=ledger, subject="ann") for _ in range(2))
@@ -173,7 +171,7 @@ def test_missing_pings_are_noticed(tmp_path: Path) -> None:
         stream(ledger=ledger, subject="ann")
 
 
-def test_a_crash_while_it_is_opened_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashed_opening_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that ends after the account has paid does not let it pay again."""
     ledger = ledger_at(str(tmp_path / "budget.db"))
     with monkeypatch.context() as patch:
@@ -198,7 +196,7 @@ for number in range(int(sys.argv[2]), 10**6):
 
 @pytest.mark.slow
 @POSIX
-def test_nothing_is_charged_or_answered_twice_after_kill(place: str) -> None:
+def test_kills_repeat_nothing(place: str) -> None:
     """Killed with -9 again and again, each time with a retry of the last pings, a stream keeps its promise."""
     ledger_at(place)
     shown: dict[int, tuple[float, float]] = {}

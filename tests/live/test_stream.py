@@ -83,9 +83,7 @@ ANYTHING = settings(suppress_health_check=[HealthCheck.function_scoped_fixture],
 @pytest.mark.slow
 @ANYTHING
 @given(HAPPENINGS)
-def test_no_stretch_is_told_more_than_its_budget(
-    monkeypatch: pytest.MonkeyPatch, happenings: list[tuple[float, str]]
-) -> None:
+def test_stretches_keep_their_budget(monkeypatch: pytest.MonkeyPatch, happenings: list[tuple[float, str]]) -> None:
     """Late and repeated pings, crashes and restarts included: noise, not the account, is what is added up."""
     live(happenings, monkeypatch).check(Decimal("5e-4"), DAY // 24 * MICROSECONDS)
 
@@ -94,7 +92,7 @@ def test_no_stretch_is_told_more_than_its_budget(
 BUSY = [(60.0, "ping")] * 90 + [(600.0, "ping"), (0.0, "late"), (60.0, "crash"), (60.0, "again")] * 10
 
 
-def test_a_crash_costs_one_ping() -> None:
+def test_crash_costs_one_ping() -> None:
     """A ping that was charged and never answered is not answered later, and its budget is spent."""
     one = stream()
     one.update(START, **HOME)
@@ -153,7 +151,7 @@ def test_times_are_taken_exactly() -> None:
         1e300,
     ],
 )
-def test_a_time_must_be_certain(time: Any) -> None:
+def test_uncertain_times_are_refused(time: Any) -> None:
     """A time without a zone, or that is none, is refused, and nothing is charged."""
     one = stream()
     with pytest.raises(InvalidParameter, match=r"time = .*2026-05-04T08:30:00Z"):
@@ -162,7 +160,7 @@ def test_a_time_must_be_certain(time: Any) -> None:
     one.update("2026-05-04T08:30:00Z", **HOME)
 
 
-def test_a_clock_that_is_ahead_is_refused() -> None:
+def test_future_fixes_are_refused() -> None:
     """A fix from the future would make all later ones late."""
     one, ahead = stream(), datetime.now(UTC) + timedelta(hours=1)
     with pytest.raises(InvalidParameter, match="ten minutes ahead"):
@@ -170,7 +168,7 @@ def test_a_clock_that_is_ahead_is_refused() -> None:
     assert one.update(START, **HOME).new
 
 
-def test_a_clock_that_was_set_back_is_late() -> None:
+def test_set_back_clocks_are_late() -> None:
     """Pings from before the last one are answered with what is known, until the clock has caught up."""
     one = stream()
     last = one.update(START + 3600, **HOME)
@@ -181,7 +179,7 @@ def test_a_clock_that_was_set_back_is_late() -> None:
     assert one.update(START + 3660, **HOME).time != last.time
 
 
-def test_first_wins_and_the_place_does_not_matter() -> None:
+def test_first_ping_wins() -> None:
     """Of two pings at one time, at two places, the first is answered; one place at two times is two pings."""
     one = stream(rho=5e-2)
     first = one.update(START, **HOME)
@@ -192,7 +190,7 @@ def test_first_wins_and_the_place_does_not_matter() -> None:
 
 
 @pytest.mark.slow
-def test_a_weeks_queue_is_looked_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_old_queues_are_cheap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """100 000 old pings at once draw nothing, charge nothing and do not even ask the database."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=5e-5, protect="1 day")
@@ -207,7 +205,7 @@ def test_a_weeks_queue_is_looked_up(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 @pytest.mark.parametrize(("lat", "lon"), [(91, 0), (0, 361), (math.nan, 0), (None, 0), ("north", 0), (0, math.inf)])
-def test_a_place_must_be_one(lat: Any, lon: Any) -> None:
+def test_bad_places_are_refused(lat: Any, lon: Any) -> None:
     """What is no latitude and longitude is refused before anything is charged."""
     one = stream()
     with pytest.raises(InvalidData, match="lat, lon"):
@@ -251,8 +249,11 @@ def entered_apart() -> float:
     return worst
 
 
-def test_no_two_places_are_entered_farther_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anywhere on Earth, as on the ground; moving the far side to the edge would tear places apart."""
+def test_entering_never_separates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No two places are entered farther apart.
+
+    Anywhere on Earth, as on the ground; moving the far side to the edge would tear places apart.
+    """
     assert entered_apart() <= 1 + 1e-9
 
     def pushed(points: Reals, radius: float) -> Reals:
@@ -263,7 +264,7 @@ def test_no_two_places_are_entered_farther_apart(monkeypatch: pytest.MonkeyPatch
     assert entered_apart() > 1.5
 
 
-def test_noise_follows_the_time_that_has_passed() -> None:
+def test_noise_follows_elapsed_time() -> None:
     """The variance is (T + c)/(2ρh) for a ping h after the last, at most c = 10 minutes: never less."""
     one = stream()
     for after in (0, 60, 180, 400, 2000):
@@ -275,7 +276,7 @@ def test_noise_follows_the_time_that_has_passed() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.slow
-def test_released_points_have_the_stated_noise() -> None:
+def test_noise_has_stated_scale() -> None:
     """Released minus true is normal with the stated scale; noise that is 10% smaller would be noticed."""
     one = stream(every="1 s")
     tangent = AREA.tangent
@@ -301,7 +302,7 @@ def test_the_published_place_rests() -> None:
     assert abs(away[-1].lon + 122.30) < 0.02
 
 
-def test_the_budget_that_is_left_is_exact() -> None:
+def test_remaining_budget_is_exact() -> None:
     """What is left of the present stretch is the promise less what was spent, and all of it after a pause."""
     one = stream()
     first = one.update(START, **HOME)
@@ -310,7 +311,7 @@ def test_the_budget_that_is_left_is_exact() -> None:
     assert float(later) == pytest.approx(5e-5 - 1 / (2 * answers(one)[-1].scale ** 2))
 
 
-def test_now_is_free_and_wider_later() -> None:
+def test_looking_ahead_is_free() -> None:
     """Looking ahead changes nothing, and the radius grows with the time without a ping."""
     one = stream(rho=5e-3)
     for minute in range(60):
@@ -322,7 +323,7 @@ def test_now_is_free_and_wider_later() -> None:
     assert one.now() == one.now(START)
 
 
-def test_before_the_first_ping_nothing_is_known() -> None:
+def test_position_before_pings() -> None:
     """The position is the middle of the area, with a radius as wide as the area."""
     seen = stream().now()
     assert (round(seen.lat, 6), round(seen.lon, 6), seen.time, seen.age) == (37.77, -122.42, None, math.inf)
@@ -330,7 +331,7 @@ def test_before_the_first_ping_nothing_is_known() -> None:
     assert seen.remaining == Decimal("0.00005")
 
 
-def test_a_stream_does_not_depend_on_who_updates_it() -> None:
+def test_threads_share_a_stream() -> None:
     """Threads that send at once get one answer for each time."""
     one = stream(every="1 s")
     threads = [
@@ -345,7 +346,7 @@ def test_a_stream_does_not_depend_on_who_updates_it() -> None:
 
 
 @POSIX
-def test_a_fork_cannot_spend_again() -> None:
+def test_forks_cannot_spend() -> None:
     """A stream in memory refuses to go on in a forked process."""
     one = stream()
     one._store._process = (0, b"another")  # type: ignore[attr-defined]
@@ -354,7 +355,7 @@ def test_a_fork_cannot_spend_again() -> None:
 
 
 @pytest.mark.slow
-def test_several_promises_are_kept_at_once() -> None:
+def test_several_promises_are_kept() -> None:
     """A limit for any week binds where days would allow more, and the stream goes on."""
     one = stream(5e-5, "1 hour", within={"1 day": 2e-4}, every="10 min")
     for each in range(3 * 144):
@@ -366,13 +367,13 @@ def test_several_promises_are_kept_at_once() -> None:
     assert [each.metric.name for each in one.guarantees] == ["1 hour", "1 day"]
 
 
-def test_a_year_says_what_it_tells() -> None:
+def test_card_states_a_year() -> None:
     """The card states how well a home is known after a year: less well if the year has a limit."""
     assert "a year at one place  tells it to within 5.24 m" in repr(stream())
     assert stream(within={"365 days": 2e-3}).repeated() == pytest.approx(1 / math.sqrt(2 * 2e-3))
 
 
-def test_fences_are_entered_and_left() -> None:
+def test_fences_are_crossed() -> None:
     """A disc and a polygon around the home tell once each that it was left, and that it was entered again."""
     one = stream(rho=5e-2, rng=np.random.default_rng(3))
     one.update(START, **HOME)
@@ -390,7 +391,7 @@ def test_fences_are_entered_and_left() -> None:
     assert seen[0].time == datetime.fromtimestamp(START + 3600, UTC)
 
 
-def test_a_fence_waits_until_it_is_likely() -> None:
+def test_fences_wait_for_evidence() -> None:
     """As long as it is neither likely nor unlikely, a fence says neither, and makes no event."""
     fence = stream().fence("37.77,-122.42,60km")
     assert fence.inside is None
@@ -398,7 +399,7 @@ def test_a_fence_waits_until_it_is_likely() -> None:
 
 
 @pytest.mark.slow
-def test_the_track_is_better_than_what_was_seen() -> None:
+def test_track_beats_live_view() -> None:
     """Yesterday's track is smoothed from what was released, and cut to the time asked for."""
     one = stream(rho=5e-4, rng=np.random.default_rng(5))
     true, seen = [], []
@@ -429,7 +430,7 @@ def test_the_track_is_better_than_what_was_seen() -> None:
         ({"subject": "ann"}, "both or neither", {"subject": None}),
     ],
 )
-def test_what_is_refused_and_what_is_not(given: dict[str, Any], message: str, remedy: dict[str, Any]) -> None:
+def test_refusals_name_the_allowed(given: dict[str, Any], message: str, remedy: dict[str, Any]) -> None:
     """Each refusal says what is allowed, and that is accepted."""
     asked: dict[str, Any] = {"rho": 5e-5, "protect": "1 day", "area": AREA}
     with pytest.raises(InvalidParameter, match=message):
@@ -437,7 +438,7 @@ def test_what_is_refused_and_what_is_not(given: dict[str, Any], message: str, re
     gv.Stream(**{**asked, **given, **remedy})
 
 
-def test_a_fence_needs_a_region() -> None:
+def test_fences_need_regions() -> None:
     """A text that is no disc, or an empty polygon, is refused."""
     one = stream()
     regions: list[Any] = [shapely.Polygon(), 7, 32610]

@@ -30,7 +30,7 @@ def zoned(folder: Path, **options: Any) -> gv.Stream:
     return one
 
 
-def test_nothing_is_spent_in_a_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zones_spend_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A day at home draws and charges nothing, and shows the disc; the way out is answered with a budget."""
     one, draws = zoned(tmp_path), Draws(monkeypatch)
     (zone,) = one.zones
@@ -60,7 +60,7 @@ def told(folder: Path, home: dict[str, float]) -> list[Any]:
     return [*seen, one.track().to_csv(), repr(one), answers(one), one._checkpoint()]
 
 
-def test_what_happens_in_a_zone_tells_nothing(tmp_path: Path) -> None:
+def test_zones_tell_nothing(tmp_path: Path) -> None:
     """Whoever is in the garden or at the door, all that is shown, stored or believed is the same."""
     assert told(tmp_path, HOME) == told(tmp_path, GARDEN)
 
@@ -94,13 +94,13 @@ def learns_inside(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("plant", [answers_inside, learns_inside])
-def test_planted_leaks_of_zones_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
+def test_planted_leaks_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
     """A stream that draws in a zone, or learns the true place there, shows something else."""
     plant(monkeypatch)
     assert told(tmp_path, HOME) != told(tmp_path, GARDEN)
 
 
-def test_a_year_tells_the_disc_and_no_more(tmp_path: Path) -> None:
+def test_year_tells_the_disc(tmp_path: Path) -> None:
     """Whoever averages what is shown of a year at home finds the centre of the disc, wherever home is in it."""
     one = zoned(tmp_path, every="1 hour")
     (zone,) = one.zones
@@ -112,7 +112,7 @@ def test_a_year_tells_the_disc_and_no_more(tmp_path: Path) -> None:
     assert set(ends.geometry.x) == {zone.lon}
 
 
-def test_a_zone_is_drawn_once(tmp_path: Path) -> None:
+def test_zones_are_drawn_once(tmp_path: Path) -> None:
     """Declared again, on another stream or after a restart, a place has the disc that it had."""
     one = zoned(tmp_path)
     again = reopened(one)
@@ -128,7 +128,7 @@ def test_a_zone_is_drawn_once(tmp_path: Path) -> None:
         one.zone(["37.9,-122.3", AT_HOME], centres=tmp_path / "centres.json")
 
 
-def test_zones_have_a_file_of_their_own() -> None:
+def test_zones_have_own_file() -> None:
     """Without `centres=` a place has one disc in all streams of a user."""
     assert stream().zone(AT_HOME) == stream().zone(AT_HOME)
 
@@ -157,7 +157,7 @@ def test_zones_survive_a_restart(tmp_path: Path, joint: bool) -> None:
     assert left.remaining < one.now().remaining
 
 
-def test_a_stream_that_was_only_in_a_zone_goes_on(tmp_path: Path) -> None:
+def test_streams_within_zones_continue(tmp_path: Path) -> None:
     """Nothing was ever charged, and the times are known."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=5e-4, protect="1 day")
@@ -168,7 +168,7 @@ def test_a_stream_that_was_only_in_a_zone_goes_on(tmp_path: Path) -> None:
         assert again.update(START, **AWAY).zone == seen.zone == "home"
 
 
-def test_time_in_zones_is_left_for_trips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zone_time_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is in a zone for most of the day gets less noise on the way, and no stretch costs more than its budget."""
     one, draws = zoned(tmp_path), Draws(monkeypatch)
     for minute in range(0, 3 * 1440, 3):

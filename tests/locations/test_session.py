@@ -35,7 +35,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 @EVERY_QUESTION
-def test_every_question_is_a_method_that_is_charged(name: str) -> None:
+def test_questions_are_charged(name: str) -> None:
     """Each question is charged its budget exactly, and is refused where less is left."""
     session = gv.Locations(WALK).session(rho="1e-3")
     release = ask_in(session, name, rho="3e-4")
@@ -49,7 +49,7 @@ def test_every_question_is_a_method_that_is_charged(name: str) -> None:
     assert session.remaining == 0
 
 
-def test_a_refused_question_never_sees_the_data() -> None:
+def test_refused_questions_see_nothing() -> None:
     """Parameters are checked, then it is charged, and then data is touched."""
     seen: list[int] = []
 
@@ -76,8 +76,8 @@ def test_a_refused_question_never_sees_the_data() -> None:
         st.tuples(st.sampled_from(["charge", "split"]), st.integers(1, 7), st.integers(1, 100)), max_size=30
     ),
 )
-def test_what_is_spent_and_what_is_left_are_the_total(total: Decimal, steps: list[tuple[str, int, int]]) -> None:
-    """Exactly, after any sequence of charges, refusals and splits."""
+def test_spent_plus_left(total: Decimal, steps: list[tuple[str, int, int]]) -> None:
+    """What is spent and what is left are the total. Exactly, after any sequence of charges, refusals and splits."""
     account = SessionLimit(gv.CGP(rho=total))
     for step, k, share in steps:
         left = account.remaining
@@ -97,7 +97,7 @@ def test_what_is_spent_and_what_is_left_are_the_total(total: Decimal, steps: lis
         assert account.remaining >= 0
 
 
-def test_a_session_settles_what_all_questions_share() -> None:
+def test_session_settles_settings() -> None:
     """Metric, persons, plane and source; one metric and one notion for all."""
     frame = people().drop(columns="address")
     session = gv.Locations(frame, person="user", area=BAY).session(rho=gv.CGP(rho="1e-3", metric="2"))
@@ -116,8 +116,8 @@ def test_a_session_settles_what_all_questions_share() -> None:
     assert mixed.spent == Decimal("0.005")
 
 
-def test_costs_are_looked_at_beforehand() -> None:
-    """Asking for a cost charges nothing."""
+def test_costs_are_free() -> None:
+    """Costs are looked at beforehand. Asking for a cost charges nothing."""
     session = gv.Locations(WALK).session(rho="1e-3")
     assert session.cost(rho="4e-4") == (Decimal("4e-4"), Decimal("6e-4"))
     assert session.cost(epsilon="0.02") == (Decimal("2e-4"), Decimal("8e-4"))
@@ -136,7 +136,7 @@ def test_costs_are_looked_at_beforehand() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
 @pytest.mark.parametrize("how", ["one", "many", "frame"])
-def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, how: str, tmp_path: Path) -> None:
+def test_labels_repeat_answers(name: str, how: str, tmp_path: Path) -> None:
     """A question with a label is answered again for free, in this session and the next, to the last bit."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     data: Any = WALK
@@ -165,7 +165,7 @@ def test_the_same_question_about_the_same_data_is_answered_the_same(name: str, h
     assert entry["number"] == (4 if how == "many" else 2)
 
 
-def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
+def test_functions_need_keys(tmp_path: Path) -> None:
     """Functions cannot be compared, and need a key from the caller; without a label every question is new."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1e-2")
@@ -180,7 +180,7 @@ def test_functions_need_a_key_of_the_callers(tmp_path: Path) -> None:
     assert ledger.account("ann").spent == Decimal("3e-3")
 
 
-def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> None:
+def test_session_has_own_limit(tmp_path: Path) -> None:
     """A session on a ledger may have a smaller limit of its own."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1e-3")
@@ -202,7 +202,7 @@ def test_a_session_has_a_limit_of_its_own_beside_the_ledgers(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "answer"])
 @pytest.mark.parametrize("framed", [False, True])
-def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, tmp_path: Path) -> None:
+def test_short_skip(name: str, framed: bool, tmp_path: Path) -> None:
     """Persons without budget stop the question, or are left out and listed with short="skip"."""
     labels = np.array(["a", "b", "c"])[np.arange(30) % 3]
     data: Any = WALK
@@ -236,7 +236,7 @@ def test_people_without_budget_are_left_out_and_listed(name: str, framed: bool, 
     assert again.removed.persons == ("b",)
 
 
-def test_other_questions_are_other_questions(tmp_path: Path) -> None:
+def test_other_questions_are_charged(tmp_path: Path) -> None:
     """Another place, shape, method, budget, plane or number of points is asked and charged anew."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1")
@@ -273,7 +273,7 @@ def test_other_questions_are_other_questions(tmp_path: Path) -> None:
     assert ledger.account("ann").spent == spent
 
 
-def test_a_key_is_for_one_question(tmp_path: Path) -> None:
+def test_keys_are_for_one(tmp_path: Path) -> None:
     """Another question under the same key would be answered with the wrong answer."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     for name in ("ann", "bob"):
@@ -293,7 +293,7 @@ def test_a_key_is_for_one_question(tmp_path: Path) -> None:
         gv.Locations(WALK).session(rho=1).mean(rho="1e-4", key="k")
 
 
-def test_amounts_keep_all_of_their_digits(tmp_path: Path) -> None:
+def test_amounts_keep_digits(tmp_path: Path) -> None:
     """Amounts keep all digits, also those that Python's decimals would round."""
     total = gv.CGP(rho=1) / 7
     ledger = gv.Ledger(tmp_path / "budget.db")
@@ -307,7 +307,7 @@ def test_amounts_keep_all_of_their_digits(tmp_path: Path) -> None:
     assert 0 <= left < Decimal("1e-29")
 
 
-def test_a_charge_that_failed_is_spent(tmp_path: Path) -> None:
+def test_failed_charge_is_spent(tmp_path: Path) -> None:
     """That a function fails may tell something: the next try is charged anew, and nothing cheap is drawn dearly."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1e-3")
@@ -324,8 +324,11 @@ def test_a_charge_that_failed_is_spent(tmp_path: Path) -> None:
         session.points(rho=1000, key="k")
 
 
-def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path) -> None:
-    """Another question is refused at once, before it waits."""
+def test_drawn_keys_are_exclusive(tmp_path: Path) -> None:
+    """A key that is being drawn is for its own question alone.
+
+    Another question is refused at once, before it waits.
+    """
     ledger = gv.Ledger(tmp_path / "budget.db")
     for name in ("ann", "bob"):
         ledger.create(name, rho="1e-6")
@@ -345,7 +348,7 @@ def test_a_key_that_is_being_drawn_is_for_its_own_question_alone(tmp_path: Path)
 
 
 @POSIX
-def test_a_fork_does_not_double_a_budget() -> None:
+def test_forks_share_no_budget() -> None:
     """A budget in memory belongs to one process and cannot be spent in a fork."""
     session = gv.Locations(WALK).session(rho="1e-3")
     child = os.fork()
@@ -359,7 +362,7 @@ def test_a_fork_does_not_double_a_budget() -> None:
     session.center(rho="1e-3")
 
 
-def test_columns_are_kept_in_sessions_too(tmp_path: Path) -> None:
+def test_sessions_keep_columns(tmp_path: Path) -> None:
     """Sessions keep columns, also of frames whose labels repeat and where persons are left out."""
     frame = people(12).drop(columns="time")
     frame.index = [0] * 12
@@ -374,7 +377,7 @@ def test_columns_are_kept_in_sessions_too(tmp_path: Path) -> None:
         gv.Locations(WALK).session(rho=1).points(rho="1e-4", keep="all")
 
 
-def test_what_is_done_to_an_array_later_is_not_asked_about() -> None:
+def test_later_changes_are_ignored() -> None:
     """A session reads its data once: changes of the array later have no effect."""
     x = WALK.copy()
     session = gv.Locations(x).session(rho=1)
@@ -382,8 +385,8 @@ def test_what_is_done_to_an_array_later_is_not_asked_about() -> None:
     assert abs(session.mean(rho="0.1").value).max() < 1e5
 
 
-def test_certificates_must_say_what_the_ledger_says(tmp_path: Path) -> None:
-    """An edited one is noticed, and one that is not whole."""
+def test_certificates_match_ledger(tmp_path: Path) -> None:
+    """Certificates must say what the ledger says. An edited one is noticed, and one that is not whole."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1")
     session = gv.Locations(WALK).session(ledger=ledger, subject="ann")
@@ -402,8 +405,8 @@ def test_certificates_must_say_what_the_ledger_says(tmp_path: Path) -> None:
             ledger.verify([edited])
 
 
-def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
-    """Approximate guarantees, other metrics, and what a session does not know."""
+def test_bad_totals_are_refused(tmp_path: Path) -> None:
+    """Totals that are none are refused. Approximate guarantees, other metrics, and what a session does not know."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     with pytest.raises(IncompatibleGuarantees):
         ledger.create("ann", epsilon=gv.GP(epsilon="0.1", delta=1e-6, within=100))
@@ -423,7 +426,7 @@ def test_totals_that_are_none_are_refused(tmp_path: Path) -> None:
         gv.Locations(WALK).session(ledger=ledger, subject="ann").split(2)
 
 
-def test_no_context_of_decimals_rounds_an_amount(tmp_path: Path) -> None:
+def test_decimal_context_is_ignored(tmp_path: Path) -> None:
     """Amounts are exact, whatever the caller's decimal precision is."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho="1")
@@ -444,7 +447,7 @@ def test_no_context_of_decimals_rounds_an_amount(tmp_path: Path) -> None:
     assert ledger.verify() == 41
 
 
-def test_other_people_are_other_questions(tmp_path: Path) -> None:
+def test_other_persons_are_charged(tmp_path: Path) -> None:
     """The same rows, told apart otherwise, are asked about anew."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     for name in ("a", "b"):
@@ -456,7 +459,7 @@ def test_other_people_are_other_questions(tmp_path: Path) -> None:
     assert len(ids) == 3
 
 
-def test_a_session_in_memory_has_a_statement() -> None:
+def test_memory_statement() -> None:
     """A session in memory lists its questions and their costs."""
     session = gv.Locations(WALK).session(rho="1e-3")
     session.nearest((0, 0), k=3, rho="1e-4")
@@ -468,7 +471,7 @@ def test_a_session_in_memory_has_a_statement() -> None:
 
 @pytest.mark.parametrize("kind", [ValueError, ZeroDivisionError, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("kept", [True, False], ids=["in a ledger", "in memory"])
-def test_a_function_that_fails_says_that_it_was_charged(tmp_path: Path, kind: type[BaseException], kept: bool) -> None:
+def test_failing_functions_were_charged(tmp_path: Path, kind: type[BaseException], kept: bool) -> None:
     """However a function fails, the error says that it was charged."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
@@ -491,7 +494,7 @@ def test_a_function_that_fails_says_that_it_was_charged(tmp_path: Path, kind: ty
     assert session.spent == Decimal("1e-6")
 
 
-def test_without_a_charge_an_error_says_nothing_of_one() -> None:
+def test_single_errors_mention_none() -> None:
     """An error of a single question, which has no account, does not mention a charge."""
     with pytest.raises(InvalidData) as raised:
         gv.Locations(np.zeros((3, 2))).answer(lambda x: 1 / 0, lipschitz=1, rho="1e-6")
@@ -502,10 +505,13 @@ def test_without_a_charge_an_error_says_nothing_of_one() -> None:
     "step", ["geoveil.answering.streaming.FilePoints.draw", "geoveil.geo.formats.atomic._flush"], ids=["draw", "place"]
 )
 @pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt])
-def test_a_file_that_fails_after_its_charge_says_so(
+def test_late_file_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, kind: type[BaseException]
 ) -> None:
-    """Also where there is no room, and where the finished file cannot be put in its place."""
+    """A file that fails after its charge says so.
+
+    Also where there is no room, and where the finished file cannot be put in its place.
+    """
 
     def full(*_: Any, **__: Any) -> None:
         raise kind("No space left on device")
@@ -526,10 +532,11 @@ def test_a_file_that_fails_after_its_charge_says_so(
 
 
 @pytest.mark.parametrize("key", ["k", None])
-def test_an_answer_that_cannot_be_shaped_is_spent_unless_it_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None
-) -> None:
-    """An error after the answer was stored under a key says that asking again is free, which it is."""
+def test_unshaped_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None) -> None:
+    """An answer that cannot be shaped is spent unless it is stored.
+
+    An error after the answer was stored under a key says that asking again is free, which it is.
+    """
 
     def fails(*_: Any) -> None:
         raise MemoryError("no room")
@@ -546,7 +553,7 @@ def test_an_answer_that_cannot_be_shaped_is_spent_unless_it_is_stored(
     assert session.spent == Decimal("1e-6") * (1 if key else 2)
 
 
-def test_answers_are_packed_only_for_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packing_needs_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packing takes time and memory, which questions without a ledger do not spend."""
     packed: list[Any] = []
 
@@ -566,9 +573,7 @@ def test_answers_are_packed_only_for_a_ledger(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("charged", "kept"), [("nothing", 0), ("unknown", 1), (None, 1)])
-def test_a_limit_gets_back_what_a_ledger_did_not_charge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, charged: Any, kept: int
-) -> None:
+def test_limit_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, charged: Any, kept: int) -> None:
     """After an error of the ledger, the session's own limit is given back only if certainly nothing was charged."""
 
     def fails(*_: Any, **__: Any) -> None:
@@ -583,8 +588,8 @@ def test_a_limit_gets_back_what_a_ledger_did_not_charge(
     assert session.spent == Decimal("1e-6") * kept
 
 
-def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:
-    """Not by the key that was made of the label and the question."""
+def test_forgotten_labels(tmp_path: Path) -> None:
+    """A forgotten answer is named by its label. Not by the key that was made of the label and the question."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1)
     session = gv.Locations(np.zeros((3, 2))).session(ledger=ledger, subject="ann", label="may")
@@ -594,7 +599,7 @@ def test_a_forgotten_answer_is_named_by_its_label(tmp_path: Path) -> None:
     assert session.spent == Decimal("1e-6")
 
 
-def test_a_function_that_is_none_is_not_charged() -> None:
+def test_bad_functions_cost_nothing() -> None:
     """What can be known without the data is refused before the charge."""
     session = gv.Locations(WALK).session(rho=1e-3)
     with pytest.raises(InvalidParameter, match=r"^fn = 'mean'"):
@@ -602,7 +607,7 @@ def test_a_function_that_is_none_is_not_charged() -> None:
     assert session.spent == 0
 
 
-def test_arguments_of_a_ledger_need_one(tmp_path: Path) -> None:
+def test_ledger_arguments(tmp_path: Path) -> None:
     """A path is no ledger, and persons can be skipped only where they have accounts."""
     (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
     wrong: list[tuple[str, Any]] = [("ledger", "budget.db"), ("short", "skip"), ("short", "all"), ("subject", "ann")]
@@ -613,7 +618,7 @@ def test_arguments_of_a_ledger_need_one(tmp_path: Path) -> None:
             session_of(tmp_path / "t.csv", area=BAY, rho=1e-3, **{name: value})
 
 
-def test_a_session_shows_its_size_and_its_total() -> None:
+def test_session_repr() -> None:
     """It states how many points and persons there are, the area, the budget and its balance."""
     session = gv.Locations(WALK).session(rho="1e-3")
     assert repr(session).splitlines() == [
@@ -633,7 +638,7 @@ def test_a_session_shows_its_size_and_its_total() -> None:
     assert "<dd>0 spent, 0.1 left</dd>" in gv.Locations(WALK, person=by).session(epsilon="0.1")._repr_html_()
 
 
-def test_a_session_says_what_it_protects() -> None:
+def test_session_protection() -> None:
     """In words, unless it is all of a person's locations, of one person or of each of many."""
     x = np.zeros((4, 2)) + 1e6
     assert "protects" not in repr(gv.Locations(x).session(rho=1e-3))
@@ -672,7 +677,7 @@ def test_destinations_are_locations() -> None:
         ("radius", "r.gpkg"),
     ],
 )
-def test_a_target_is_checked_before_the_charge(tmp_path: Path, question: str, name: str, read: bool) -> None:
+def test_targets_are_checked_first(tmp_path: Path, question: str, name: str, read: bool) -> None:
     """A file that exists or cannot be written is refused before anything is charged, wherever the rows are."""
     frame = pd.DataFrame({"lat": [37.78, 37.76], "lon": -122.41})
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -684,7 +689,7 @@ def test_a_target_is_checked_before_the_charge(tmp_path: Path, question: str, na
     assert (tmp_path / "old.csv").read_text() == "old"
 
 
-def test_what_cannot_be_written_is_not_charged(tmp_path: Path) -> None:
+def test_unwritable_is_not_charged(tmp_path: Path) -> None:
     """Arrays have no place on the Earth, and labels that are no column are in no file."""
     array = gv.Locations(WALK).session(rho=1e-3)
     with pytest.raises(InvalidParameter, match=r"^to = .*metres without a place"):
@@ -696,7 +701,7 @@ def test_what_cannot_be_written_is_not_charged(tmp_path: Path) -> None:
     assert array.spent == labelled.spent == 0
 
 
-def test_a_labelled_file_is_released_once(tmp_path: Path) -> None:
+def test_labelled_files_once(tmp_path: Path) -> None:
     """A ledger keeps the digest of a file, not the file: the same question is refused and not charged again."""
     (tmp_path / "t.csv").write_text("lat,lon\n37.78,-122.41\n")
     ledger = gv.Ledger(tmp_path / "budget.db")
@@ -713,7 +718,7 @@ def test_a_labelled_file_is_released_once(tmp_path: Path) -> None:
     ledger.verify()
 
 
-def test_the_key_file_is_not_beside_a_release(tmp_path: Path) -> None:
+def test_key_file_elsewhere(tmp_path: Path) -> None:
     """A key file that is the released file is refused; one in its folder is warned of, for tables as for files."""
     frame = pd.DataFrame({"who": ["a", "b"], "lat": [37.78, 37.76], "lon": -122.41})
     target = tmp_path / "out.csv"

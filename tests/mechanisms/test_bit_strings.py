@@ -162,8 +162,8 @@ def compare(family: Family, seed: int, digits: Digits, widened: float) -> None:
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_releases_are_those_of_real_arithmetic(name: str) -> None:
-    """With 60 digits of mpmath, on 10^5 draws in all."""
+def test_releases_as_real_arithmetic(name: str) -> None:
+    """Releases are those of real arithmetic. With 60 digits of mpmath, on 10^5 draws in all."""
     family = FAMILIES[name]
     compare(family, 11, Mpmath(tail_of(11)), inflated(family, 11))
 
@@ -185,8 +185,8 @@ SOAKED: dict[str, tuple[Family, Family]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("chunk", range(20))
 @pytest.mark.parametrize("name", SOAKED)
-def test_many_releases_are_those_of_real_arithmetic(name: str, chunk: int) -> None:
-    """With 200 bits of Arb, on 10^7 draws in all."""
+def test_many_releases_as_real(name: str, chunk: int) -> None:
+    """Many releases are those of real arithmetic. With 200 bits of Arb, on 10^7 draws in all."""
     family, small = SOAKED[name]
     compare(family, 100 + chunk, Arb(tail_of(100 + chunk)), inflated(small, 99))
 
@@ -229,7 +229,7 @@ def spoil_balls(monkeypatch: pytest.MonkeyPatch, off: float) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", NOTICED)
-def test_doubles_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_doubles_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubles that are farther off than their bounds give other releases."""
     family, off = NOTICED[name]
     wanted = wanted_of(family)
@@ -241,7 +241,7 @@ def test_doubles_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", NOTICED)
-def test_balls_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_balls_are_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Balls that do not contain what they ought to give other releases, where they are looked at."""
     family, off = NOTICED[name]
     wanted, widened = wanted_of(family), inflated(family, 12)
@@ -253,7 +253,7 @@ def test_balls_that_are_off_are_noticed(name: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", [name for name, (family, _) in NOTICED.items() if isinstance(family, Noise)])
-def test_bounds_decide_what_is_refined(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_decide_refinement(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubles that are off, but by less than their bounds, are put right; with bounds that are less they are not."""
     family = NOTICED[name][0]
     wanted, widened = wanted_of(family), inflated(family, 12)
@@ -300,7 +300,7 @@ def check_close(drawn: Reals, wanted: list[Ball]) -> None:
 
 
 @pytest.mark.parametrize("tail", TAILS)
-def test_crafted_words_give_the_right_variables(tail: str) -> None:
+def test_crafted_words_give_variables(tail: str) -> None:
     """Strings of 200 zeros or ones, and words at the edges, give finite variables that keep their bounds."""
     digits, read, count = Arb(TAILS[tail], FINE), crafted(tail), 500
     with digits.work():
@@ -343,8 +343,11 @@ def tuned(family: Noise, digits: Digits, tail: str, steps: int) -> Floats:
     ],
     ids=["gaussian", "laplace 1", "laplace 2", "laplace 3", "knorm 1", "knorm 2", "knorm 3"],
 )
-def test_crafted_words_are_rounded_right(family: Noise, tail: str) -> None:
-    """Noisy values that are as near to the middle between two multiples as doubles can put them, and a double off."""
+def test_crafted_words_round_right(family: Noise, tail: str) -> None:
+    """Crafted words are rounded right.
+
+    Noisy values that are as near to the middle between two multiples as doubles can put them.
+    """
     for steps in (-1, 0, 1):
         digits, read = Arb(TAILS[tail], FINE), crafted(tail)
         centers = tuned(family, digits, tail, steps)

@@ -81,14 +81,14 @@ def check_theorem_of_rho(law: TruncatedGaussian, distance: float) -> None:
 
 @pytest.mark.parametrize("distance", [0.5, 50.0, 212.0, 390.0, 700.0])
 @pytest.mark.parametrize("law", [GAUSSIAN, SHORT], ids=["far", "short"])
-def test_truncated_gaussian_noise_is_within_its_guarantee(law: TruncatedGaussian, distance: float) -> None:
+def test_truncated_gaussian_guarantee(law: TruncatedGaussian, distance: float) -> None:
     """Wherever the discs of two places overlap, conditioning on the lens costs nothing."""
     check_theorem_of_rho(law, distance)
 
 
 @pytest.mark.parametrize("distance", [1000.0, 50_000.0, 150_000.0])
-def test_the_curvature_of_the_sphere_is_paid_for(distance: float) -> None:
-    """On the largest disc the guarantee holds."""
+def test_sphere_curvature_is_paid(distance: float) -> None:
+    """The curvature of the sphere is paid for. On the largest disc the guarantee holds."""
     check_theorem_of_rho(WIDE, distance)
 
 
@@ -102,12 +102,12 @@ def check_curvature() -> None:
     assert concentration**2 / (2 * least) / RADIUS**2 <= float(law.guarantee.rho)
 
 
-def test_the_bound_of_the_proof_is_kept() -> None:
+def test_proofs_bound_is_kept() -> None:
     """The formula of the theorem on the sphere is met by σ."""
     check_curvature()
 
 
-def test_the_guarantee_is_not_loose() -> None:
+def test_guarantee_is_not_loose() -> None:
     """Nearby places use nearly all of ρ, if the truncation is far away."""
     log_p, log_q, weights = log_densities(GAUSSIAN, 20.0)
     assert renyi(log_p, log_q, 2.0, weights) / (2 * 2e-5 * 400) > 0.99
@@ -121,7 +121,7 @@ def test_laws_are_normalised(law: Disc) -> None:
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.8, 1.2, 1.9])
 @pytest.mark.parametrize("law", [UNIFORM, SHORT, GAUSSIAN, UniformDisc(100_000)], ids=repr)
-def test_the_total_variation_is_stated(law: Disc, share: float) -> None:
+def test_total_variation_is_stated(law: Disc, share: float) -> None:
     """The stated advantage is the total variation of the two laws, by quadrature, and not less."""
     distance = share * law.reach
     log_p, log_q, weights = log_densities(law, distance)
@@ -131,7 +131,7 @@ def test_the_total_variation_is_stated(law: Disc, share: float) -> None:
 
 
 @pytest.mark.parametrize("distance", [10.0, 200.0, 400.0])
-def test_a_uniform_centre_tells_nothing_but_by_ruling_out(distance: float) -> None:
+def test_uniform_centres_rule_out(distance: float) -> None:
     """Where the discs overlap both laws are the same, so that the loss is the chance of exclusion alone."""
     log_p, log_q, _ = log_densities(UNIFORM, distance)
     assert (log_p == log_q).all()
@@ -140,7 +140,7 @@ def test_a_uniform_centre_tells_nothing_but_by_ruling_out(distance: float) -> No
 
 @pytest.mark.parametrize(("chance", "ratio"), [(0.75, 1.24), (0.6, 3.17), (0.9, 0.73)])
 @pytest.mark.parametrize("distance", [200.0, 1000.0])
-def test_discs_have_the_sizes_of_the_theorem(chance: float, ratio: float, distance: float) -> None:
+def test_disc_sizes_follow_theorem(chance: float, ratio: float, distance: float) -> None:
     """The reach is the smallest whole number of metres that keeps the chance."""
     law = UniformDisc.hiding(distance, chance)
     assert law.reach == pytest.approx(ratio * distance, rel=0.006)
@@ -148,7 +148,7 @@ def test_discs_have_the_sizes_of_the_theorem(chance: float, ratio: float, distan
 
 
 @pytest.mark.parametrize(("delta", "ratio"), [(1e-3, 3.43), (1e-6, 4.64)])
-def test_gaussian_discs_have_the_sizes_of_the_theorem(delta: float, ratio: float) -> None:
+def test_gaussian_disc_sizes(delta: float, ratio: float) -> None:
     """The reach is the smallest that keeps δ at the distance hidden at 75%."""
     law = TruncatedGaussian.of(CGP(rho=1e-5), delta)
     far = 2 * stats.norm.ppf(0.75) * law.scale
@@ -156,7 +156,7 @@ def test_gaussian_discs_have_the_sizes_of_the_theorem(delta: float, ratio: float
     assert law.exclusion(far) <= delta < TruncatedGaussian(law.guarantee, law.reach - 1).exclusion(far)
 
 
-def test_no_point_is_farther_on_the_sphere_than_on_the_ground() -> None:
+def test_sphere_map_contracts() -> None:
     """The map from the ellipsoid to the sphere is a contraction, wherever two points are."""
     rng = np.random.default_rng(3)
     lon, lat = rng.uniform(-180, 180, 3000), np.degrees(np.arcsin(rng.uniform(-1, 1, 3000)))
@@ -183,8 +183,8 @@ PLACES = [(47.37, 8.54), (0.0, 0.0), (-33.9, 180.0), (64.1, -179.9999), (89.9999
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("law", [UNIFORM, SHORT], ids=["uniform", "Gaussian"])
-def test_a_centre_is_within_reach_of_its_place(law: Disc, place: tuple[float, float]) -> None:
-    """Also at the poles and at the antimeridian, and on the lattice."""
+def test_centres_are_within_reach(law: Disc, place: tuple[float, float]) -> None:
+    """A centre is within reach of its place. Also at the poles and at the antimeridian, and on the lattice."""
     source = Entropy(np.random.default_rng(4).bytes)
     for _ in range(50):
         lat, lon = law.draw(*place, source)
@@ -194,13 +194,13 @@ def test_a_centre_is_within_reach_of_its_place(law: Disc, place: tuple[float, fl
 
 
 @pytest.mark.parametrize("law", [UNIFORM, SHORT], ids=["uniform", "Gaussian"])
-def test_the_noise_is_the_same_wherever_the_place_is(law: Disc) -> None:
+def test_noise_ignores_the_place(law: Disc) -> None:
     """The same random bits give the same distance, up to the lattice, at every place."""
     drawn = [separation(place, law.draw(*place, Entropy(np.random.default_rng(6).bytes))) for place in PLACES]
     assert max(drawn) - min(drawn) <= 2 * ROUNDING
 
 
-def test_a_place_is_not_rounded() -> None:
+def test_places_are_not_rounded() -> None:
     """Two places that differ in the last bit of a double get centres from the same law, and mostly the same centre."""
     near = np.nextafter(47.37, 50)
     both = [UNIFORM.draw(lat, 8.54, Entropy(np.random.default_rng(7).bytes)) for lat in (47.37, near)]
@@ -250,8 +250,8 @@ LATTICE = pytest.mark.parametrize("law", [SMALL, SMALL_GAUSSIAN], ids=["uniform"
 @pytest.mark.slow
 @pytest.mark.statistical
 @LATTICE
-def test_draws_follow_the_exact_law_on_the_lattice(law: Disc) -> None:
-    """A goodness-of-fit test accepts the law."""
+def test_lattice_draws_follow_law(law: Disc) -> None:
+    """Draws follow the exact law on the lattice. A goodness-of-fit test accepts the law."""
     check_lattice_law(law)
 
 
@@ -270,7 +270,7 @@ def test_another_law_is_rejected(law: Any, other: dict[str, Any], monkeypatch: p
 
 
 @pytest.mark.parametrize("law", [SMALL, SMALL_GAUSSIAN], ids=["uniform", "Gaussian"])
-def test_theorems_hold_on_the_lattice(law: Disc) -> None:
+def test_lattice_keeps_theorems(law: Disc) -> None:
     """The laws of two printed centres differ by no more than the stated total variation, and by hardly less."""
     step = math.radians(1 / STEPS) * RADIUS
     for steps in (1, 4, 9):
@@ -298,8 +298,8 @@ def test_distances_follow_the_law(law: Disc, make: Any) -> None:
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.5, 90_000.0])
-def test_what_no_disc_hides_is_refused(distance: float) -> None:
-    """The remedy's own distance is accepted."""
+def test_unhideable_distances_are_refused(distance: float) -> None:
+    """What no disc hides is refused. The remedy's own distance is accepted."""
     with pytest.raises(InvalidParameter, match="between 1 m and 50 km"):
         UniformDisc.hiding(distance)
     assert UniformDisc.hiding(1).reach == 10
@@ -307,8 +307,8 @@ def test_what_no_disc_hides_is_refused(distance: float) -> None:
 
 
 @pytest.mark.parametrize("rho", [1.0, 1e-12])
-def test_budgets_without_a_disc_are_refused(rho: float) -> None:
-    """The remedy's own budget is accepted."""
+def test_discless_budgets_are_refused(rho: float) -> None:
+    """Budgets without a disc are refused. The remedy's own budget is accepted."""
     with pytest.raises(InvalidParameter, match="rho=5e-5"):
         TruncatedGaussian.of(CGP(rho=rho))
     assert TruncatedGaussian.of(CGP(rho=5e-5)).reach > 0

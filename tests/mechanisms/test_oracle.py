@@ -56,12 +56,12 @@ def check_additive(mechanism: Gaussian | Laplace) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("kind", [Gaussian, Laplace])
-def test_additive_noise_is_within_its_guarantee_and_meets_it(kind: Any, dimension: int) -> None:
+def test_additive_noise_is_tight(kind: Any, dimension: int) -> None:
     """Gaussian noise uses all of ρ, Laplace noise all of ε."""
     check_additive(kind(RHO if kind is Gaussian else EPSILON, dimension, 1.5))
 
 
-def test_one_dimensional_laplace_meets_half_epsilon_squared() -> None:
+def test_laplace_line_is_tight() -> None:
     """On the line the (ε²/2)-CGP of an ε-GP mechanism is tight at small distances and holds at large ones."""
     mechanism = Laplace(EPSILON, 1)
     for distance in (1e-3, 1.0, 50.0, 200.0):
@@ -87,7 +87,7 @@ def check_both(dimension: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5, 10])
-def test_laplace_noise_keeps_both_guarantees(dimension: int) -> None:
+def test_laplace_keeps_both(dimension: int) -> None:
     """ε = √(2Dρ) is ρ-CGP, tight at small distances, and ε-GP."""
     assert check_both(dimension) >= 0.98
 
@@ -103,7 +103,7 @@ def check_conversion_between_metrics(n: int) -> float:
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_conversion_between_metrics_holds_and_is_tight(n: int) -> None:
+def test_metric_conversion_is_tight(n: int) -> None:
     """From dist_1 to dist_inf ρ costs n² as much."""
     assert check_conversion_between_metrics(n) >= 0.99
 
@@ -158,7 +158,7 @@ def check_single_step(query: LipschitzQuery | Points, pair: tuple[Floats, Floats
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("which", range(9), ids=["points", *SUMMARIES, "distance"])
-def test_single_step_queries_keep_their_guarantee(which: int, metric: str) -> None:
+def test_single_steps_are_bounded(which: int, metric: str) -> None:
     """No pair of tuples that a search finds breaks a guarantee of either notion, under any metric."""
     queries = [single_steps(guarantee)[which] for guarantee in guarantees(metric)]
     pair = worst_pair(queries[0], queries[0].guarantee.metric)
@@ -200,7 +200,7 @@ def check_selection(kind: type[Exponential] | type[PermuteAndFlip], guarantee: G
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("m", [2, 3, 4])
-def test_choices_keep_their_guarantee_and_use_it(m: int, metric: str) -> None:
+def test_choices_are_tight(m: int, metric: str) -> None:
     """Both mechanisms of choice are within their guarantee under every metric, and nearly use it up."""
     rho, epsilon = guarantees(metric)
     used = check_selection(Exponential, rho, m), check_selection(Exponential, epsilon, m)
@@ -208,7 +208,7 @@ def test_choices_keep_their_guarantee_and_use_it(m: int, metric: str) -> None:
     assert check_selection(PermuteAndFlip, epsilon, m) >= (0.98 if m == 2 else 0.75)
 
 
-def test_permute_and_flip_costs_four_times_the_exponential_mechanism() -> None:
+def test_permute_and_flip_cost() -> None:
     """As CGP it costs ε²/2 = 2η², all of it, and would break the η²/2 of the exponential mechanism fourfold."""
     mechanism = PermuteAndFlip(EPSILON)
     distance = 1e-3 * mechanism.scale
@@ -245,14 +245,14 @@ def check_tuple_noise(mechanism: KNorm | Copies) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "1"])
-def test_noise_on_whole_tuples_is_within_its_guarantee_and_meets_it(metric: str) -> None:
+def test_tuple_noise_is_tight(metric: str) -> None:
     """The K-norm mechanisms of dist_inf and dist_1 use all of ε and no more."""
     for mechanism in tuple_noise(metric):
         assert check_tuple_noise(mechanism) >= 0.99
 
 
 @pytest.mark.slow
-def test_the_density_of_a_tuple_integrates_to_one() -> None:
+def test_tuple_density_is_normalised() -> None:
     """On two points of a line the density of the K-norm mechanism is normalised."""
     mechanism = KNorm(EPSILON, 2, 1)
     nodes, weights = panels(np.zeros(1), -30 * mechanism.scale, 30 * mechanism.scale, mechanism.scale / 2)
@@ -292,13 +292,13 @@ def check_sparse_vector(*, cyclic: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])
-def test_sparse_vector_keeps_its_guarantee(cyclic: bool) -> None:
+def test_sparse_vector_is_bounded(cyclic: bool) -> None:
     """The probabilities of every halting position change within the guarantee."""
     check_sparse_vector(cyclic=cyclic)
 
 
 @pytest.mark.parametrize("split", [0.5, 1 / (1 + 2 ** (2 / 3))])
-def test_sparse_vector_uses_all_of_epsilon(split: float) -> None:
+def test_sparse_vector_is_tight(split: float) -> None:
     """Many visits likely to halt and then one unlikely one come within 1% of ε, so that no noise is wasted."""
     mechanism = SparseVector(EPSILON, split=split)
     distance = 0.02 * mechanism.scale
@@ -311,7 +311,7 @@ def test_sparse_vector_uses_all_of_epsilon(split: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma0", [0.0, 2000.0, -2000.0, -40_000.0])
 @pytest.mark.parametrize("k", [1, 2])
-def test_neighbours_keep_their_guarantee_in_every_outcome(k: int, gamma0: float) -> None:
+def test_neighbour_outcomes_are_bounded(k: int, gamma0: float) -> None:
     """All ordered choices of up to 2 of up to 4 points are enumerated, for both notions, over random tuples."""
     for guarantee in guarantees():
         check_neighbours(k, gamma0, guarantee)
@@ -319,7 +319,7 @@ def test_neighbours_keep_their_guarantee_in_every_outcome(k: int, gamma0: float)
 
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("k", [1, 2])
-def test_the_best_neighbours_keep_their_guarantee_in_every_outcome(k: int, metric: str) -> None:
+def test_best_neighbours_are_bounded(k: int, metric: str) -> None:
     """The exponential mechanism and permute-and-flip keep their guarantees in every outcome, under every metric."""
     for guarantee in guarantees(metric):
         check_neighbours(k, 0.0, guarantee, method="best")
@@ -344,7 +344,7 @@ def check_neighbours(k: int, gamma0: float, guarantee: Guarantee, method: str = 
 
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("notion", [0, 1], ids=["CGP", "GP"])
-def test_composed_queries_spend_what_they_claim(notion: int, metric: str) -> None:
+def test_composed_queries_spend_claims(notion: int, metric: str) -> None:
     """The guarantees of the mechanisms that a composed query ran add up to at most its claim, and to most of it."""
     check_composition(guarantees(metric)[notion])
 
@@ -380,7 +380,7 @@ SLACK_BUDGET = type(RHO.rho)("1e-27")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
-def test_the_recorded_noise_follows_from_each_step(metric: str) -> None:
+def test_recorded_noise_per_step(metric: str) -> None:
     """Every step of a hull is within its own guarantee: its constants are those of what it adds noise to."""
     for guarantee in guarantees(metric):
         query = Hull(3, 2, guarantee, k=4)
@@ -410,7 +410,7 @@ def test_copies_add_up() -> None:
 
 
 @pytest.mark.slow
-def test_own_query_uses_the_constant_it_is_given() -> None:
+def test_own_query_constant() -> None:
     """A user's function is answered with noise for its Lipschitz constant."""
     from geoveil import Lipschitz
 

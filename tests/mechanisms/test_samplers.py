@@ -81,9 +81,7 @@ def fits(sample: Floats, cdf: Callable[[Floats], Floats]) -> bool:
     ],
     ids=["uniform", "normal", "exponential", "laplace", "gumbel", "gamma", "mixed gamma"],
 )
-def test_basic_variables_follow_their_law(
-    source: Source, draw: Callable[[Source], Reals], law: stats.rv_continuous
-) -> None:
+def test_basic_variables(source: Source, draw: Callable[[Source], Reals], law: stats.rv_continuous) -> None:
     """Each variable passes a goodness-of-fit test that rejects the same variable stretched by 5%."""
     sample = draw(source).values
     assert fits(sample, law.cdf)
@@ -137,7 +135,7 @@ ADDITIVE = [
 
 
 @pytest.mark.parametrize("mechanism", ADDITIVE, ids=lambda m: f"{type(m).__name__} {m.dimension}")
-def test_additive_noise_follows_its_density(mechanism: Additive, source: Source) -> None:
+def test_additive_noise_density(mechanism: Additive, source: Source) -> None:
     """Lengths, directions and quantiles follow the theorem's law; noise stretched or shrunk by 5% is noticed."""
     noise = draw(mechanism, source)
     check_additive_sampler(mechanism, noise)
@@ -163,7 +161,7 @@ def check_rows_are_independent(noise: Floats) -> None:
 
 
 @pytest.mark.parametrize("guarantee", [RHO, EPSILON], ids=["CGP", "GP"])
-def test_points_of_one_tuple_get_noise_of_their_own(guarantee: CGP | GP) -> None:
+def test_rows_have_own_noise(guarantee: CGP | GP) -> None:
     """Under CGP rows and coordinates are independent; under GP rows are."""
     n = 50_000
     for source in (Experiment(np.random.default_rng(5)), source_of(None)):
@@ -177,7 +175,7 @@ def test_points_of_one_tuple_get_noise_of_their_own(guarantee: CGP | GP) -> None
 @pytest.mark.parametrize(
     "guarantee", [RHO, EPSILON, GP(epsilon=0.02, metric="2")], ids=["Gaussian", "copies", "one vector"]
 )
-def test_people_get_the_noise_of_their_own_tuple(guarantee: CGP | GP) -> None:
+def test_people_have_own_noise(guarantee: CGP | GP) -> None:
     """Noise for many people at once has each person's law, as if they had been asked one by one."""
     sizes = np.tile([1, 3], 40_000)
     mechanisms = [Points(n, 2, guarantee, "paper").mechanism for n in (1, 3)] * 40_000
@@ -219,7 +217,7 @@ def counts_of(sample: Callable[[Source], int | None], outcomes: int, draws: int)
 
 
 @TRIALS
-def test_exponential_mechanism_follows_its_probabilities(trials: Trials) -> None:
+def test_exponential_mechanism_law(trials: Trials) -> None:
     """Choices come as often as they should, and not as often as with a scale that is off."""
     mechanism = Exponential(RHO)
     scores = mechanism.scale * np.array([0.0, 1.0, 2.5, 4.0])
@@ -239,7 +237,7 @@ def check_sparse_vector_sampler(trials: Trials = FEW, *, cyclic: bool) -> None:
 
 @TRIALS
 @pytest.mark.parametrize("cyclic", [False, True], ids=["finite", "cyclic"])
-def test_sparse_vector_follows_its_probabilities(trials: Trials, cyclic: bool) -> None:
+def test_sparse_vector_law(trials: Trials, cyclic: bool) -> None:
     """Walks halt where they should, as often as they should."""
     check_sparse_vector_sampler(trials, cyclic=cyclic)
 
@@ -257,7 +255,7 @@ def check_neighbour_sampler(
 
 @TRIALS
 @pytest.mark.parametrize("gamma0", [0.0, -6.0, 3.0])
-def test_nearest_neighbour_follows_its_probabilities(trials: Trials, gamma0: float) -> None:
+def test_nearest_neighbour_law(trials: Trials, gamma0: float) -> None:
     """Neighbours come as often as they should, for every γ0."""
     check_neighbour_sampler(gamma0, trials)
 
@@ -283,7 +281,7 @@ class Given(Source):
 
 @pytest.mark.parametrize("exact", [False, True], ids=["plain", "exact"])
 @pytest.mark.parametrize("threshold", [-1e5, -60.0, -30.0, -9.0, -3.0, 0.0, 2.0, 30.0, 1e4])
-def test_a_walk_halts_where_the_cumulated_probability_says(threshold: float, exact: bool) -> None:
+def test_walk_inverts_its_law(threshold: float, exact: bool) -> None:
     """For chosen random variables the walk gives the position that inverts its exact law, whatever the threshold."""
     values = np.random.default_rng(9).uniform(0, 20, size=5000)
     walk = Walk(values, 1.0)
@@ -306,7 +304,7 @@ def test_a_walk_halts_where_the_cumulated_probability_says(threshold: float, exa
         assert found not in set(removed)
 
 
-def test_a_walk_far_below_every_value_prefers_the_nearest() -> None:
+def test_far_walk_is_exponential() -> None:
     """As γ0 tends to -∞ the law tends to that of the exponential mechanism, with no loss of precision."""
     values = np.array([0.0, 1.0, 2.0, 50.0])
     weights = np.exp(-values)
@@ -319,12 +317,12 @@ def test_a_walk_far_below_every_value_prefers_the_nearest() -> None:
         assert [found.count(j) for j in range(4)] == pytest.approx(1000 * weights / weights.sum(), abs=1)
 
 
-def test_the_operating_systems_entropy_never_repeats() -> None:
+def test_system_entropy_never_repeats() -> None:
     """Two sources without a generator give different noise."""
     assert (source_of(None).normal(10).values != source_of(None).normal(10).values).all()
 
 
-def test_probabilities_far_below_every_value_are_those_of_the_limit() -> None:
+def test_underflowing_probabilities() -> None:
     """Where every halting probability underflows, the law is still there."""
     far = NearestNeighbour(RHO, -1e6)
     values = far.scale * np.array([1.0, 2.0, 3.0])
@@ -341,7 +339,7 @@ def check_permute_and_flip_sampler(trials: Trials = FEW) -> None:
 
 
 @TRIALS
-def test_permute_and_flip_follows_its_probabilities(trials: Trials) -> None:
+def test_permute_and_flip_law(trials: Trials) -> None:
     """Choices come as often as they should."""
     check_permute_and_flip_sampler(trials)
 
@@ -354,7 +352,7 @@ def legendre(count: int) -> tuple[Floats, Floats]:
 
 
 @pytest.mark.parametrize("height", [0.0, 3.0, 7.0, 9.0])
-def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, source: Source) -> None:
+def test_permute_and_flip_many(height: float, source: Source) -> None:
     """Most of 3000 scores are looked at only if they may win; each group wins as often as it should."""
     scores = np.concatenate([np.full(290, 6.0), [0.0], np.full(2709, height + 0.5)])
     draws = Draws(scores, 1.0)
@@ -372,7 +370,7 @@ def test_permute_and_flip_finds_the_few_that_matter_among_many(height: float, so
         assert fits((rest - 291 + 0.5) / 2709, stats.uniform().cdf)
 
 
-def test_draws_without_replacement_take_the_best_away(source: Source) -> None:
+def test_draws_without_replacement(source: Source) -> None:
     """Each choice is made among those that are left, as if the search had begun anew."""
     mechanism = PermuteAndFlip(EPSILON)
     scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
@@ -383,7 +381,7 @@ def test_draws_without_replacement_take_the_best_away(source: Source) -> None:
     check_pairs(pairs, mechanism, scores)
 
 
-def test_one_pass_of_gumbel_noise_is_as_good_as_several_choices() -> None:
+def test_one_gumbel_pass() -> None:
     """The ordered pairs of one pass come as often as those of two successive choices."""
     mechanism = Exponential(RHO)
     scores = mechanism.scale * np.array([1.0, 0.0, 2.0])
@@ -406,9 +404,7 @@ def check_pairs(pairs: Floats, mechanism: Exponential | PermuteAndFlip, scores: 
 
 @pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
 @pytest.mark.parametrize("m", [2, 3, 50])
-def test_the_error_of_a_choice_is_exact_for_tied_scores(
-    kind: type[Exponential] | type[PermuteAndFlip], m: int
-) -> None:
+def test_tied_error_is_exact(kind: type[Exponential] | type[PermuteAndFlip], m: int) -> None:
     """With m-1 scores tied at error(β) above the best, the best is missed with probability β."""
     mechanism = kind(EPSILON)
     for beta in (0.3, 0.05, 1e-3):
@@ -432,13 +428,13 @@ def check_tuple_sampler(mechanism: KNorm, source: Source) -> None:
     assert stats.spearmanr(noise[:, 0, 0] * noise[:, 1, 0], lengths[:, 2]).pvalue > FALSE_ALARM
 
 
-def test_noise_on_a_whole_tuple_follows_its_density(source: Source) -> None:
+def test_tuple_noise_density(source: Source) -> None:
     """The K-norm mechanism of dist_inf, by both sources of randomness."""
     check_tuple_sampler(KNorm(EPSILON, 3, 2), source)
 
 
 @pytest.mark.parametrize("gap", [40.0, 60.0, 83.0, 90.0, 99.0, 101.0, 700.0, 5000.0])
-def test_a_walk_keeps_its_law_when_what_was_near_is_gone(gap: float) -> None:
+def test_walk_after_removal(gap: float) -> None:
     """However far from the values left the one was that is taken out, walks below them halt where they should."""
     values = np.append(0.0, gap + np.arange(6.0))
     for below in (-60.0, -8.0, 2.0):
@@ -451,7 +447,7 @@ def test_a_walk_keeps_its_law_when_what_was_near_is_gone(gap: float) -> None:
             assert stats.chisquare(np.bincount(found, minlength=7)[1:], 1000 * law / law.sum()).pvalue > FALSE_ALARM
 
 
-def test_a_part_without_rows_has_no_noise() -> None:
+def test_empty_parts_draw_nothing() -> None:
     """A part of a file of which thinning leaves no row draws nothing."""
     found = sample_rows([], np.array([], dtype=np.int64), np.empty((0, 2)), Experiment(np.random.default_rng(1)))
     assert found.shape == (0, 2)

@@ -31,7 +31,7 @@ def sampled(parts: list[MixturePart], count: int) -> np.ndarray:
 
 
 @given(st.floats(0.01, 1), st.floats(0.01, 1), st.floats(-1e4, 1e4), st.floats(1, 1e4), st.sampled_from([0, 1]))
-def test_merging_keeps_mean_and_spread(one: float, other: float, x: float, deviation: float, mode: int) -> None:
+def test_merging_keeps_moments(one: float, other: float, x: float, deviation: float, mode: int) -> None:
     """A merged part has the weight, the mean and the mean square distance of both."""
     a, b = part(one, 0.0, 100.0, mode=mode), part(other, x, deviation, mode=mode)
     share = other / (one + other)
@@ -57,7 +57,7 @@ def test_two_steps_are_one(habits: object) -> None:
     assert one.on**2 == pytest.approx(two.on, rel=1e-9)
 
 
-def test_one_part_is_a_kalman_filter() -> None:
+def test_one_part_is_kalman() -> None:
     """A belief of one part that stays weighs what it knows and what is released by their precisions."""
     belief = Filter(PERSON)
     belief.parts = [part(1.0, 0.0, 300.0)]
@@ -75,7 +75,7 @@ def test_weights_follow_the_evidence() -> None:
     assert far / near == pytest.approx(math.exp(-(1000**2) / (2 * (100**2 + 300**2))))
 
 
-def test_chances_are_those_of_the_mixture() -> None:
+def test_mixture_chances() -> None:
     """The chance of being within a distance is right to one in a hundred, and a radius has the chance asked for."""
     parts = [part(0.6, 0.0, 100.0), part(0.3, 800.0, 300.0), part(0.1, -5000.0, 2000.0)]
     lengths = np.hypot(*(sampled(parts, 200_000) - (100.0, 0.0)).T)
@@ -86,7 +86,7 @@ def test_chances_are_those_of_the_mixture() -> None:
         assert chance_within(parts, 100.0, 0.0, found) == pytest.approx(0.95, abs=0.002)
 
 
-def test_the_estimate_is_a_median() -> None:
+def test_estimate_is_a_median() -> None:
     """No place nearby has a smaller expected distance; the mean, which rare far parts pull away, has a larger one."""
     parts = [part(0.8, 0.0, 100.0), part(0.2, 4000.0, 500.0)]
     points = sampled(parts, 100_000)
@@ -108,7 +108,7 @@ def track(noise: float, minutes: int = 900) -> tuple[np.ndarray, np.ndarray]:
     return true, true + rng.normal(scale=noise, size=true.shape)
 
 
-def test_the_filter_is_far_better_than_the_noise() -> None:
+def test_filter_beats_noise() -> None:
     """It averages over stays and follows trips, with radii that hold about 95% of the time."""
     true, released = track(1000.0)
     belief, errors, within = Filter(PERSON), [], 0
@@ -124,7 +124,7 @@ def test_the_filter_is_far_better_than_the_noise() -> None:
     assert len(belief.parts) <= 7
 
 
-def test_a_place_is_learnt_and_found_again() -> None:
+def test_places_are_learnt() -> None:
     """A long stay makes a place; a later one there counts as another visit, and one elsewhere as another place."""
     belief = Filter(PERSON)
     for minute in range(3 * 24 * 60):
@@ -148,7 +148,7 @@ def test_places_are_limited() -> None:
     assert places.known[7].x == -1e4
 
 
-def test_a_filter_goes_on_from_its_numbers() -> None:
+def test_filter_is_restored() -> None:
     """Stored and restored as numbers, it believes the same ever after."""
     _, released = track(1000.0)
     one = Filter(PERSON)

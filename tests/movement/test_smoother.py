@@ -37,7 +37,7 @@ def rms(found: np.ndarray, true: np.ndarray) -> float:
 
 
 @pytest.mark.slow
-def test_habits_are_better_than_a_motion() -> None:
+def test_habits_beat_motion() -> None:
     """A person who stays and travels is smoothed twice as well as by the best motion without stays."""
     times, true = life(4)
     released = true + np.random.default_rng(2).normal(scale=1500, size=true.shape)
@@ -76,7 +76,7 @@ def test_pieces_make_little_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rms(pieces, true) < 1.05 * rms(whole, true)
 
 
-def test_one_mode_is_the_exact_smoother() -> None:
+def test_one_mode_is_exact() -> None:
     """Somebody who never stops is a linear Gaussian process: the product of both passes is its exact posterior."""
     always = Habits(
         stay=1.0,
@@ -115,7 +115,7 @@ def test_one_mode_is_the_exact_smoother() -> None:
     np.testing.assert_allclose(found.variance, np.diag(k - gain @ k), rtol=0.05)
 
 
-def test_arrays_and_parts_are_one_filter() -> None:
+def test_arrays_match_parts() -> None:
     """The filter of many lanes believes nearly the same as the filter of one."""
     times, true = life(1)
     released = true + np.random.default_rng(7).normal(scale=1000, size=true.shape)
@@ -137,7 +137,7 @@ def test_arrays_and_parts_are_one_filter() -> None:
     assert math.dist(geometric_median(one.parts), true[-1]) < 1000
 
 
-def test_gaps_and_ties_and_huge_noise() -> None:
+def test_extreme_tracks() -> None:
     """Months without a point, points at one time, and noise of any size leave finite estimates."""
     times = np.array([0.0, 0.0, 1e-3, 60.0, 9e6, 9e6 + 1, 2e8])
     released = np.random.default_rng(8).normal(scale=1e4, size=(7, 2))
@@ -148,7 +148,7 @@ def test_gaps_and_ties_and_huge_noise() -> None:
     assert smooth(np.empty((0, 2)), np.empty(0), 1.0, PERSON).mean.shape == (0, 2)
 
 
-def test_releases_are_smoothed_by_habits() -> None:
+def test_smooth_by_habits() -> None:
     """`smooth("person")` works on rows in any order, for several persons, and says what was assumed."""
     times, true = life(1)
     table = pd.DataFrame({"user": "ann", "time": pd.Timestamp("2026-05-04") + pd.to_timedelta(times, unit="s")})
@@ -165,7 +165,7 @@ def test_releases_are_smoothed_by_habits() -> None:
         smoothed.smooth("person")
 
 
-def test_places_above_the_plane_are_refused() -> None:
+def test_three_dimensions_are_refused() -> None:
     """Habits are about places in the plane; the remedy is a motion."""
     release = gv.Locations(np.zeros((3, 3)), rng=np.random.default_rng(1)).points(rho=1e-4)
     with pytest.raises(InvalidData, match="'walking'"):

@@ -58,8 +58,11 @@ def relative_errors(function: Callable[[Any], Floats], true: Callable[[Any], Any
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_numpy_is_as_good_as_it_is_trusted_to_be(name: str) -> None:
-    """Against balls, on this machine, over the whole range: 2048 units in the last place are assumed, 8 are found."""
+def test_numpy_is_accurate(name: str) -> None:
+    """Numpy is as good as it is trusted to be.
+
+    Against balls, on this machine, over the whole range: 2048 units in the last place are assumed, 8 are found.
+    """
     function, true, x = FUNCTIONS[name]
     errors = relative_errors(function, true, x)
     assert errors.max() <= ACCURACY
@@ -69,7 +72,7 @@ def test_numpy_is_as_good_as_it_is_trusted_to_be(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_numpy_gives_the_same_however_numbers_lie_in_memory(name: str) -> None:
+def test_memory_layout_is_irrelevant(name: str) -> None:
     """Short arrays, strides and odd addresses take other ways through numpy, which are as good."""
     function, true, x = FUNCTIONS[name]
     part = x[:: len(x) // 200]
@@ -78,7 +81,7 @@ def test_numpy_gives_the_same_however_numbers_lie_in_memory(name: str) -> None:
     assert max(relative_errors(function, true, np.array([at])).max() for at in part) < 8 * 2.0**-52
 
 
-def test_a_worse_logarithm_is_noticed() -> None:
+def test_worse_logarithm_is_noticed() -> None:
     """The measurement sees an error a tenth above what is assumed."""
     function, true, x = FUNCTIONS["log"]
     assert relative_errors(lambda at: function(at) * (1 + 1.1 * ACCURACY), true, x).max() > ACCURACY
@@ -136,7 +139,7 @@ VARIABLES: dict[str, Callable[[Entropy, int], Reals]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VARIABLES)
 @pytest.mark.parametrize("chosen", [EDGES, []], ids=["words at the edges", "random words"])
-def test_variables_are_as_near_to_the_truth_as_they_say(name: str, chosen: list[int]) -> None:
+def test_variables_keep_their_bounds(name: str, chosen: list[int]) -> None:
     """No double is farther from its ball than its bound, and bounds are no wider than a millionth or so."""
     read = words(*chosen) if chosen else np.random.default_rng(4).bytes
     drawn = VARIABLES[name](Entropy(read), len(EDGES) if chosen else 1000)
@@ -148,7 +151,7 @@ def test_variables_are_as_near_to_the_truth_as_they_say(name: str, chosen: list[
     assert np.median(errors) < 2.0**-20
 
 
-def test_bits_that_were_drawn_stay() -> None:
+def test_drawn_bits_stay() -> None:
     """However many bits are asked for, and in whatever order, a string begins as it did before."""
     bits = Bits(5, np.random.default_rng(5).bytes)
     seen = {count: bits.leading(3, count) for count in (64, 1024, 128, 200, 4096, 63, 65)}
@@ -158,7 +161,7 @@ def test_bits_that_were_drawn_stay() -> None:
     assert seen[4096] % 2**1000 not in (0, 2**1000 - 1)
 
 
-def test_products_of_many_variables_are_what_they_say() -> None:
+def test_products_of_variables() -> None:
     """One logarithm of a product is the sum of logarithms."""
     bits = Bits(300, np.random.default_rng(6).bytes)
     for count in (64, 128, 256, 512):
@@ -203,7 +206,7 @@ def test_low_bits_tell_nothing() -> None:
 
 
 @pytest.mark.statistical
-def test_the_sign_of_zero_tells_nothing() -> None:
+def test_zero_has_no_sign() -> None:
     """Values just below 0 are released as 0, never as -0."""
     mechanism = Gaussian(CGP(rho=1e-3), 1)
     for center in (-1e-12, 1e-12, -0.0):
@@ -218,8 +221,11 @@ def rounded_first(center: Floats, mechanism: Additive, source: Source) -> Floats
 
 
 @pytest.mark.statistical
-def test_the_edges_of_cells_tell_nothing() -> None:
-    """Two places 10^-9 m apart on two sides of an edge: with the same bits almost every release is the same."""
+def test_cell_edges_tell_nothing() -> None:
+    """The edges of cells tell nothing.
+
+    Two places 10^-9 m apart on two sides of an edge: with the same bits almost every release is the same.
+    """
     mechanism = Gaussian(FIFTY, 1)
     edge = 1000 * mechanism.grid + mechanism.grid / 2
     sides = [np.full((50_000, 1), edge + side * 5e-10) for side in (-1, 1)]
@@ -270,8 +276,8 @@ def test_no_tail_is_cut(mechanism: Additive) -> None:
     assert max(from_53_bits) < 40
 
 
-def test_normal_noise_has_no_end() -> None:
-    """Beyond 8.6 σ, where √(-2 log u) ends for u of 53 bits."""
+def test_normal_noise_is_unbounded() -> None:
+    """Normal noise has no end. Beyond 8.6 σ, where √(-2 log u) ends for u of 53 bits."""
     mechanism, zeros = Gaussian(FIFTY, 2), zeros_then_random(1000)
     requests = itertools.count()
 
@@ -285,7 +291,7 @@ def test_normal_noise_has_no_end() -> None:
 
 
 @pytest.mark.statistical
-def test_a_seed_gives_the_difference_of_two_inputs_away() -> None:
+def test_seeds_reveal_differences() -> None:
     """With one seed, the difference of two releases is that of the inputs; without a seed it is not."""
     x, y = np.zeros((50, 2)), np.full((50, 2), 300.0)
     one, other = (gv.Locations(z, rng=np.random.default_rng(10)).points(rho=2e-4).value for z in (x, y))
@@ -312,7 +318,7 @@ def in_a_fork(draw: Callable[[], Floats]) -> Floats:
 @POSIX
 @pytest.mark.usefixtures("bits_of_the_system")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_worker_has_noise_of_its_own() -> None:
+def test_forked_workers_differ() -> None:
     """Two workers that inherit a numpy generator release the same noise; two of ours do not."""
     shared = np.random.default_rng()
     assert (in_a_fork(lambda: naive(0.0, 20, shared)) == in_a_fork(lambda: naive(0.0, 20, shared))).all()
@@ -354,8 +360,11 @@ def divergence(p: list[Any], q: list[Any], alpha: Any) -> Any:
 @pytest.mark.parametrize(
     ("coarse", "place"), [(1, 1 / 3), *itertools.product([64, 1024, 8192], [0.0, 0.49999, 0.5, 1 / 3])]
 )
-def test_rounding_keeps_the_guarantee_at_every_distance(coarse: int, place: float) -> None:
-    """On the grid and on coarser ones, at no distance more than α·ρ·dist², or ε·dist, and nearly all of it."""
+def test_rounding_keeps_the_guarantee(coarse: int, place: float) -> None:
+    """Rounding keeps the guarantee at every distance.
+
+    On the grid and on coarser ones, at no distance more than α·ρ·dist², or ε·dist, and nearly all of it.
+    """
     gaussian, laplace = Gaussian(CGP(rho=0.5), 1), Laplace(GP(epsilon=1), 1)
     for mechanism in (gaussian, laplace):
         unit = coarse * mechanism.grid
@@ -377,7 +386,7 @@ def test_rounding_keeps_the_guarantee_at_every_distance(coarse: int, place: floa
                         assert used > 0.99
 
 
-def test_rounding_the_input_breaks_the_guarantee() -> None:
+def test_input_rounding_breaks_guarantee() -> None:
     """The same sum finds the loss of two cells where the inputs are 10^-9 m apart."""
     mechanism = Gaussian(CGP(rho=0.5), 1)
     unit = 64 * mechanism.grid
@@ -390,7 +399,7 @@ def test_rounding_the_input_breaks_the_guarantee() -> None:
 @pytest.mark.parametrize(
     "mechanism", [Gaussian(CGP(rho=0.5), 1), Laplace(GP(epsilon=1), 1)], ids=["Gaussian", "Laplace"]
 )
-def test_what_is_released_has_the_law_of_the_grid(mechanism: Additive) -> None:
+def test_release_follows_grid_law(mechanism: Additive) -> None:
     """Counts on a coarse grid are those of the law whose divergence is computed."""
     unit, center, count = 0.5, 0.2, 200_000
     source = Entropy(np.random.default_rng(12).bytes)
@@ -409,8 +418,8 @@ def test_what_is_released_has_the_law_of_the_grid(mechanism: Additive) -> None:
 
 @pytest.mark.slow
 @given(deviation=st.floats(2.0**-16, 1e40))
-def test_the_grid_is_a_power_of_two_below_the_noise(deviation: float) -> None:
-    """Between a 4096th of the noise and a 2048th of it."""
+def test_grid_is_below_noise(deviation: float) -> None:
+    """The grid is a power of two below the noise. Between a 4096th of the noise and a 2048th of it."""
     unit = grid(deviation)
     assert math.frexp(unit)[0] == 0.5
     assert deviation / 4096 <= unit < deviation / 2048
@@ -427,7 +436,7 @@ def test_the_grid_is_a_power_of_two_below_the_noise(deviation: float) -> None:
     ],
     ids=lambda m: f"{type(m).__name__} {m.dimension}",
 )
-def test_the_grid_of_one_point_is_below_a_thousandth_of_the_scale(mechanism: Additive) -> None:
+def test_one_point_grid(mechanism: Additive) -> None:
     """The grid of one point is finer than a thousandth of the scale."""
     assert mechanism.grid < mechanism.scale / 2**10
 
@@ -443,8 +452,8 @@ def test_the_grid_of_one_point_is_below_a_thousandth_of_the_scale(mechanism: Add
     ],
     ids=["Gaussian", "Laplace", "KNorm", "KNorm of the cube"],
 )
-def test_deviations_are_those_of_the_noise(mechanism: Additive) -> None:
-    """The root mean square of a coordinate, measured."""
+def test_stated_deviations_hold(mechanism: Additive) -> None:
+    """Deviations are those of the noise. The root mean square of a coordinate, measured."""
     size = mechanism.size if isinstance(mechanism, KNorm) else 2
     sizes = np.full(20_000, 6 // size)
     noise = np.concatenate([drawn.values for _, drawn in mechanism.noise(source_of(None), sizes, size)])
@@ -452,7 +461,7 @@ def test_deviations_are_those_of_the_noise(mechanism: Additive) -> None:
 
 
 @pytest.mark.statistical
-def test_coordinates_of_any_size_get_noise_of_any_size() -> None:
+def test_any_scale_of_noise() -> None:
     """From the finest scale on the largest coordinates to the coarsest: multiples of the grid, of the right spread."""
     for rho, center in (
         (2.0**31 * 0.999, 1e8 - 1 / 3),
@@ -473,8 +482,11 @@ def test_coordinates_of_any_size_get_noise_of_any_size() -> None:
 
 
 @EVERY_QUESTION
-def test_releases_are_exact_unless_they_say_why_not(name: str) -> None:
-    """By default every question is; a numpy generator, or a function of unknown rounding, is not."""
+def test_releases_are_exact(name: str) -> None:
+    """Releases are exact unless they say why not.
+
+    By default every question is; a numpy generator, or a function of unknown rounding, is not.
+    """
     x = np.random.default_rng(2).normal(scale=500, size=(12, 2))
     for budget in ({"rho": 1e-4}, {"epsilon": 0.01}):
         release = ask(name, x, **budget)
@@ -485,7 +497,7 @@ def test_releases_are_exact_unless_they_say_why_not(name: str) -> None:
         assert "numpy generator" in seeded.inexact
 
 
-def test_the_rounding_of_a_function_can_be_stated() -> None:
+def test_stated_rounding_is_exact() -> None:
     """A stated bound makes the release exact and stands in its certificate; nonsense is refused."""
     import shapely
 
@@ -506,7 +518,7 @@ def test_the_rounding_of_a_function_can_be_stated() -> None:
                 gv.Locations(x).distance(p, rho=1e-4, fn_error=wrong)  # type: ignore[arg-type]
 
 
-def test_a_stated_rounding_is_part_of_what_is_said() -> None:
+def test_stated_rounding_is_shown() -> None:
     """The error bound includes it, the text shows it, and the certificate is JSON whatever number was given."""
     x = [[0.0, 0.0], [3.0, 4.0]]
     plain, stated = (
@@ -523,7 +535,7 @@ def test_a_stated_rounding_is_part_of_what_is_said() -> None:
         assert json.loads(json.dumps(release.certificate()))["fn_error"] == number
 
 
-def test_unpickled_releases_cannot_be_written_to() -> None:
+def test_unpickled_arrays_are_readonly() -> None:
     """Arrays of an unpickled release are read-only, as those of the release are."""
     release = pickle.loads(pickle.dumps(gv.Locations([[0.0, 0.0]]).points(rho=1e-4)))
     for array in (release.value, release.coords, copy.deepcopy(release).value):
@@ -559,7 +571,7 @@ def tuples() -> Iterator[Floats]:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_values_are_as_near_to_the_truth_as_they_say(name: str) -> None:
+def test_values_keep_their_bounds(name: str) -> None:
     """Doubles are within their bound of the balls, and balls shrink as bits are added."""
     for x in tuples():
         value = VALUES[name](x)
@@ -574,7 +586,7 @@ def test_values_are_as_near_to_the_truth_as_they_say(name: str) -> None:
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
-def test_values_in_doubt_come_out_as_in_real_numbers(seed: int) -> None:
+def test_doubtful_values_are_refined(seed: int) -> None:
     """With the bound so wide that everything is refined, the same bits give the same releases."""
     rng = np.random.default_rng(seed)
     x = rng.normal(scale=100, size=(int(rng.integers(1, 12)), 2)) + 5e6
@@ -605,7 +617,7 @@ def smallest_ball(points: list[list[Any]]) -> Any:
     return max(found, key=lambda radius: radius.mid())
 
 
-def test_a_support_point_that_looks_to_be_inside_holds_the_ball() -> None:
+def test_support_points_hold_balls() -> None:
     """A radius known to e leaves the centre free by √(2·radius·e): a point 1 cm inside may be what holds it."""
     x = np.array(
         [
@@ -630,7 +642,7 @@ def test_a_support_point_that_looks_to_be_inside_holds_the_ball() -> None:
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_points_on_a_sphere_have_a_radius(d: int) -> None:
+def test_points_on_a_sphere(d: int) -> None:
     """Doubles find the radius of any number of points on a sphere."""
     rng = np.random.default_rng(14)
     for n in (30, 300, 3000):
@@ -643,7 +655,7 @@ def test_points_on_a_sphere_have_a_radius(d: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_who_stands_still_is_refined_fast() -> None:
+def test_equal_points_refine_fast() -> None:
     """Thousands of equal points are one point, whatever is asked of them, in any dimension."""
     x = np.full((5000, 3), 1234.5)
     for value in VALUES.values():
@@ -652,7 +664,7 @@ def test_a_person_who_stands_still_is_refined_fast() -> None:
             assert known.ball(0, 128).is_finite()
 
 
-def test_places_are_no_farther_than_points() -> None:
+def test_infinite_places_are_refused() -> None:
     """A place that squares to infinity is refused, not waited for."""
     for p in ((1e200, 0.0), (0.0, math.inf), (2e8, 0.0)):
         with pytest.raises(gv.errors.InvalidParameter, match="at most 1e"):

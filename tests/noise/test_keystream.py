@@ -50,7 +50,7 @@ def in_a_fork(draw: Callable[[], bytes], fork: Callable[[], int]) -> bytes:
     return found
 
 
-def test_bytes_are_as_many_as_asked_for() -> None:
+def test_any_number_of_bytes() -> None:
     """Any number of bytes can be asked for, none included."""
     for count in (0, 1, 15, 16, 17, 4096, 100_003):
         assert len(random_bytes(count)) == count
@@ -90,7 +90,7 @@ FORKS = {"os.fork": lambda: os.fork(), "a fork in C": fork_in_c}
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.parametrize("count", [64, 5000], ids=["short", "long"])
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forked_processes_share_no_bytes(fork: Callable[[], int], count: int) -> None:
+def test_forks_share_no_bytes(fork: Callable[[], int], count: int) -> None:
     """A child does not repeat its parent, nor do two children, nor a child's own child, however they were forked."""
     random_bytes(count)
 
@@ -106,13 +106,13 @@ def test_forked_processes_share_no_bytes(fork: Callable[[], int], count: int) ->
 @POSIX
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_stream_that_is_carried_over_is_noticed(fork: Callable[[], int]) -> None:
+def test_carried_stream_is_noticed(fork: Callable[[], int]) -> None:
     """The check of forks sees children that go on where their parent stood."""
     carried = np.random.default_rng().bytes
     assert in_a_fork(lambda: carried(64), fork) == in_a_fork(lambda: carried(64), fork)
 
 
-def test_a_copied_key_is_harmless() -> None:
+def test_copied_keys_are_harmless() -> None:
     """Two streams with one key, as a snapshot of a machine has them, give different bytes."""
     one, other = Keystream(), Keystream()
     one.read(5000)
@@ -122,7 +122,7 @@ def test_a_copied_key_is_harmless() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("carried", [False, True], ids=["geoveil", "a generator made before the fork"])
-def test_a_server_that_forks_its_workers_repeats_no_noise(carried: bool) -> None:
+def test_preforking_servers_differ(carried: bool) -> None:
     """No two releases of a pre-forking server have equal noise; with a generator from before the fork they would."""
     command = [sys.executable, "-m", "tests.prefork", "3", "12", *["--carried"][: int(carried)]]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
@@ -133,7 +133,7 @@ def test_a_server_that_forks_its_workers_repeats_no_noise(carried: bool) -> None
 
 @POSIX
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system does not tell when a process started")
-def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reused_ids_are_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grandchild may get the id of a process that has ended; its budget in memory is not the grandchild's."""
     account = SessionLimit(CGP(rho=1))
     mine = os.getpid()
@@ -156,8 +156,11 @@ def test_a_process_is_told_from_another_one_of_its_id(monkeypatch: pytest.Monkey
 @POSIX
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_in_the_middle_of_a_question_gives_one_answer(fork: Callable[[], int]) -> None:
-    """Two processes must not both draw for what one of them has paid."""
+def test_fork_during_a_question(fork: Callable[[], int]) -> None:
+    """A fork in the middle of a question gives one answer.
+
+    Two processes must not both draw for what one of them has paid.
+    """
     session = gv.Locations([[0.0, 0.0]]).session(rho="1e-4")
     here, child = os.getpid(), 0
     receive, send = os.pipe()
@@ -183,7 +186,7 @@ def test_a_fork_in_the_middle_of_a_question_gives_one_answer(fork: Callable[[], 
 
 
 @POSIX
-def test_a_fork_does_not_wait_for_threads_it_does_not_have() -> None:
+def test_forks_wait_for_nobody() -> None:
     """A thread that refines while another one forks leaves no lock behind that the child would wait for."""
     inside, done = threading.Event(), threading.Event()
 
@@ -204,7 +207,7 @@ def test_a_fork_does_not_wait_for_threads_it_does_not_have() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_pools_of_processes_share_no_stream(method: str) -> None:
+def test_pools_share_no_stream(method: str) -> None:
     """Workers of a pool draw different bytes, however they are started."""
     random_bytes(1)
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
@@ -212,7 +215,7 @@ def test_pools_of_processes_share_no_stream(method: str) -> None:
     assert len(set(found)) == 20
 
 
-def test_keys_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a fixed number of bytes a new key comes from the operating system, and every request starts anew."""
     asked: list[int] = []
 
@@ -235,6 +238,6 @@ def test_keys_are_replaced_on_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked[13:] == [8]
 
 
-def test_releases_draw_from_the_keystream() -> None:
+def test_releases_use_the_keystream() -> None:
     """The default source of noise reads the keystream."""
     assert Entropy()._read is random_bytes

@@ -60,7 +60,7 @@ def test_tables_satisfy_the_proof(reach: int) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["counts", "shares", "tails"])
-def test_a_wrong_table_is_noticed(wrong: str) -> None:
+def test_wrong_tables_are_noticed(wrong: str) -> None:
     """One entry more for a rectangle, or one less for proposals, breaks an inequality."""
     table = Rectangles(2)
     if wrong == "tails":
@@ -72,7 +72,7 @@ def test_a_wrong_table_is_noticed(wrong: str) -> None:
         check_tables(table)
 
 
-def test_tables_cover_most_of_the_law() -> None:
+def test_tables_cover_the_law() -> None:
     """All but 154 of 4096 entries choose a rectangle, and more than half of the proposals are accepted."""
     table = rectangles.rectangles()
     assert 2 * table.counts.sum() == 3942
@@ -80,7 +80,7 @@ def test_tables_cover_most_of_the_law() -> None:
     assert rectangles.rectangles() is table
 
 
-def test_tables_do_not_depend_on_the_host() -> None:
+def test_tables_ignore_the_host() -> None:
     """Settings of decimals that the host program made change no entry."""
     with decimal.localcontext(decimal.Context(prec=3, rounding=decimal.ROUND_UP, traps=[decimal.Inexact])):
         table = Rectangles()
@@ -198,7 +198,7 @@ def test_balls_decide_like_doubles(reach: int, widened: float) -> None:
         assert (found.ball(i, 200) - wanted.ball(i, 200)).is_zero() or found.ball(i, 200).overlaps(wanted.ball(i, 200))
 
 
-def test_rough_arithmetic_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rough_arithmetic_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """If numpy's exponential function is bad, balls decide every proposal, and nothing else depends on it."""
     plain = rectangles._density
     monkeypatch.setattr(rectangles, "_density", lambda z: 1.3 * plain(z) + 0.01)
@@ -207,8 +207,11 @@ def test_rough_arithmetic_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("reach", REACHES)
-def test_doubles_are_within_their_bound(reach: int) -> None:
-    """The bound is 2^-50, or one unit in the last place in the tail, whatever the further bits are."""
+def test_doubles_keep_their_bound(reach: int) -> None:
+    """Doubles are within their bound.
+
+    The bound is 2^-50, or one unit in the last place in the tail, whatever the further bits are.
+    """
     wanted = at_once(reach, 8_000)
     assert wanted.error == 2.0**-50 or reach < 6
     assert wanted.error <= max(2.0**-50, 2.0**-52 * np.abs(wanted.values).max())
@@ -225,7 +228,7 @@ def check_errors(drawn: Reals) -> None:
 
 
 @pytest.mark.parametrize("further", [b"\0", b"\xff"], ids=["zeros", "ones"])
-def test_extreme_strings_are_within_their_bound(further: bytes) -> None:
+def test_extreme_strings(further: bytes) -> None:
     """Places at the ends and in the middle of every rectangle keep the bound, with further bits all alike."""
     entries = np.arange(3942, dtype=np.uint64) << np.uint64(52)
     words = np.concatenate([entries + np.uint64(share) for share in (0, 1, 2**51 + 15, 2**52 - 1)])
@@ -237,8 +240,11 @@ def test_extreme_strings_are_within_their_bound(further: bytes) -> None:
 
 
 @pytest.mark.parametrize("reach", REACHES)
-def test_acceptance_probabilities_are_within_their_bound(reach: int) -> None:
-    """Doubles are within 2^-28 of the ratio of densities, with what numpy's exponential function is trusted with."""
+def test_acceptance_probabilities(reach: int) -> None:
+    """Acceptance probabilities are within their bound.
+
+    Doubles are within 2^-28 of the ratio of densities, with what numpy's exponential function is trusted with.
+    """
     table, places = Rectangles(reach), Bits(20_000, np.random.default_rng(6).bytes)
     values = rectangles._places(table._proposed_corners, places.words)
     found = table._chances(values, places.words)

@@ -114,7 +114,7 @@ def test_sparse_vector_halves_epsilon(budget: dict[str, Any]) -> None:
     assert mechanism.scale == pytest.approx(4 / epsilon, rel=1e-9)
 
 
-def test_sparse_vector_finds_the_first() -> None:
+def test_sparse_vector_finds() -> None:
     """With a huge budget it finds the first point within the threshold, or None."""
     distances = np.linalg.norm(X - P, axis=1)
     assert gv.paper.sparse_vector(X, P, 900.0, rho=1e8).value == np.flatnonzero(distances <= 900)[0]
@@ -141,13 +141,13 @@ def test_neighbours_are_the_nearest(x: Any) -> None:
     assert gv.paper.nearest(x, x[3], rho=1e10).value.tolist() == [3]
 
 
-def test_smaller_gamma0_has_less_error() -> None:
+def test_gamma0_sets_the_error() -> None:
     """A negative γ0 lowers the error bound of a search, and a positive one raises it."""
     low, usual, high = (gv.paper.nearest(X, P, rho=1e-4, gamma0=gamma0).error(0.05) for gamma0 in (-300.0, 0.0, 900.0))
     assert low < usual < high
 
 
-def test_hulls_are_near_the_true_one() -> None:
+def test_hulls_are_near() -> None:
     """The Hausdorff distance to the true hull is within its bound; in space vertices are near true points."""
     release = gv.paper.hull(X, rho=10.0, rng=seeded())
     assert shapely.hausdorff_distance(release.value, shapely.MultiPoint(X).convex_hull) <= release.error(1e-6)
@@ -180,7 +180,7 @@ def test_distinct_searches_find_more(budget: dict[str, Any]) -> None:
 
 
 @EVERY_BUDGET
-def test_authors_have_their_own_k(budget: dict[str, Any]) -> None:
+def test_authors_k(budget: dict[str, Any]) -> None:
     """The number of probes of the authors' programs is between 16 and 128."""
     run = mechanisms(gv.paper.hull(X, k="authors", share=0.92, distinct=True, **budget))
     assert 16 <= len(run) - 3 <= 128

@@ -52,7 +52,7 @@ def off(found: NDArray[Any], truth: NDArray[Any]) -> float:
 @pytest.mark.statistical
 @pytest.mark.parametrize("how", [{"rho": 1 / (2 * 500**2)}, {"epsilon": 1 / 300}], ids=str)
 @pytest.mark.parametrize(("n", "part"), [(5_000, 0.9), (100_000, 0.7)])
-def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], n: int, part: float) -> None:
+def test_map_beats_histogram(how: dict[str, Any], n: int, part: float) -> None:
     """The error of the map is at most a part of that of counting released points."""
     x = town(n)
     raw = alone(x, **how)
@@ -65,7 +65,7 @@ def test_the_map_is_closer_to_the_truth_than_the_histogram(how: dict[str, Any], 
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(["gaussian", "laplace"]), st.integers(1, 60))
-def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int) -> None:
+def test_noiseless_map_is_histogram(seed: int, noise: Noise, n: int) -> None:
     """As the noise goes to nothing, expected counts go to counts."""
     rng = np.random.default_rng(seed)
     grid = Grid((0, 0, 7, 5), 1)
@@ -82,7 +82,7 @@ def test_without_noise_the_map_is_the_histogram(seed: int, noise: Noise, n: int)
     st.integers(1, 60),
     st.sampled_from([1e-3, 0.3, 3.0, 40.0, 1e6]),
 )
-def test_no_map_holds_more_points_than_there_are(seed: int, noise: Noise, n: int, scale: float) -> None:
+def test_maps_hold_at_most_n(seed: int, noise: Noise, n: int, scale: float) -> None:
     """Counts are finite, not negative and add up to at most n, whatever the noise and wherever the points."""
     rng = np.random.default_rng(seed)
     y = rng.uniform(-5, 12, size=(n, 2)) * rng.choice([1.0, 10.0, 1e9])
@@ -94,7 +94,7 @@ def test_no_map_holds_more_points_than_there_are(seed: int, noise: Noise, n: int
 
 
 @pytest.mark.statistical
-def test_points_outside_the_grid_stay_outside() -> None:
+def test_outside_points_stay_outside() -> None:
     """Points beyond the border whose noise falls inside do not pile up in the border's cells."""
     rng = np.random.default_rng(3)
     x = np.column_stack([rng.uniform(-3000, -50, size=40_000), rng.uniform(0, 3000, size=40_000)])
@@ -107,7 +107,7 @@ def test_points_outside_the_grid_stay_outside() -> None:
 
 
 @pytest.mark.statistical
-def test_border_cells_are_not_biased() -> None:
+def test_border_cells_are_unbiased() -> None:
     """Of points spread evenly over more than the grid, the border's cells get their share."""
     rng = np.random.default_rng(4)
     x = rng.uniform([-4000, -4000], [8000, 7000], size=(400_000, 2))
@@ -119,7 +119,7 @@ def test_border_cells_are_not_biased() -> None:
 
 
 @pytest.mark.slow
-def test_the_map_turns_with_the_points() -> None:
+def test_map_is_symmetric() -> None:
     """Mirrored and transposed points give the mirrored and transposed map."""
     y = town(3000)
     scale = np.full(len(y), 400.0)
@@ -132,7 +132,7 @@ def test_the_map_turns_with_the_points() -> None:
         np.testing.assert_allclose(mirrored, expected[:, ::-1], atol=1e-6)
 
 
-def test_the_map_is_made_of_the_release_alone() -> None:
+def test_map_uses_release_alone() -> None:
     """The same released points give the same map, to the last bit, whatever the truth was."""
     x = town(2000)
     raw = alone(x)
@@ -148,7 +148,7 @@ def test_the_map_is_made_of_the_release_alone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.statistical
-def test_more_points_give_a_sharper_map() -> None:
+def test_more_points_sharpen() -> None:
     """The stopping rule allows more steps where there are more points: the relative error falls."""
     errors = []
     for n in (1_000, 10_000, 100_000):
@@ -157,7 +157,7 @@ def test_more_points_give_a_sharper_map() -> None:
     assert errors[0] > errors[1] > errors[2]
 
 
-def test_one_point_is_spread_by_its_noise() -> None:
+def test_one_point_is_spread() -> None:
     """Of one released point the map is highest in its cell and falls away from it, and holds at most one point."""
     grid = Grid((0, 0, 2250, 2250), cell=250)
     found = gv.Locations([[1125.0, 1125.0]]).points(rho=1.0).density(grid).value
@@ -170,7 +170,7 @@ def test_one_point_is_spread_by_its_noise() -> None:
 
 @pytest.mark.slow
 @pytest.mark.statistical
-def test_everyone_has_noise_of_their_own() -> None:
+def test_persons_have_own_noise() -> None:
     """Persons of different noise count by theirs: a few with little noise sharpen the map of all."""
     x = town(5_000)
     labels = np.where(np.arange(5_000) < 4_000, 0, np.arange(5_000))
@@ -192,7 +192,7 @@ def test_everyone_has_noise_of_their_own() -> None:
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.statistical
-def test_many_different_scales_are_taken_together() -> None:
+def test_many_scales() -> None:
     """Hundreds of scales over a hundredfold range give a map nearly as good as one in their middle."""
     rng = np.random.default_rng(6)
     x = town(20_000)
@@ -203,7 +203,7 @@ def test_many_different_scales_are_taken_together() -> None:
 
 
 @pytest.mark.slow
-def test_guarantees_of_several_releases_add_up() -> None:
+def test_guarantees_add_up() -> None:
     """The sum, or the largest of any person that a column names; two notions or metrics cannot be added."""
     x = town(100)
     morning, noon = (gv.Locations(x, rng=np.random.default_rng(7)).points(rho=rho) for rho in (1e-5, 2e-5))
@@ -244,7 +244,7 @@ def test_guarantees_of_several_releases_add_up() -> None:
 
 @pytest.mark.slow
 @pytest.mark.statistical
-def test_a_second_release_of_other_points_adds_their_counts() -> None:
+def test_releases_are_combined() -> None:
     """Two releases make the map of all their points."""
     x = town(40_000)
     parts = [alone(half, seed) for seed, half in enumerate((x[:20_000], x[20_000:]))]
@@ -253,7 +253,7 @@ def test_a_second_release_of_other_points_adds_their_counts() -> None:
     assert found.sum() == pytest.approx(truth.sum(), rel=0.02)
 
 
-def test_the_map_is_a_release() -> None:
+def test_map_is_a_release() -> None:
     """It tells its grid, its guarantee, what was done and that no theorem bounds its error; it cannot be changed."""
     raw = alone(town(50))
     found = raw.density(GRID)
@@ -271,7 +271,7 @@ def test_the_map_is_a_release() -> None:
         found.value[0, 0] = 1
 
 
-def test_maps_in_feet_are_those_in_metres() -> None:
+def test_maps_in_feet() -> None:
     """A grid is in the units of the release's system."""
     foot = 1200 / 3937
     city = np.array([1_830_000.0, 640_000.0])
@@ -287,7 +287,7 @@ def test_maps_in_feet_are_those_in_metres() -> None:
         feet.density(GRID, others=[plain])
 
 
-def test_a_grid_that_is_left_out_suits_released_points_and_their_noise() -> None:
+def test_default_grid() -> None:
     """It covers every released point with cells of at least half of the noise; a number is a cell, four a box."""
     released = alone(town(500), rho=1e-4)
     points, heat = np.asarray(released.value), released.density()
@@ -304,7 +304,7 @@ def test_a_grid_that_is_left_out_suits_released_points_and_their_noise() -> None
             released.density(wrong)  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_mapped_is_refused() -> None:
+def test_unmappable_is_refused() -> None:
     """Other questions, dimensions and noises, processed releases, arrays, the same release twice, no grid."""
     x = town(10)
     raw = gv.Locations(x).points(rho=1e-3)
@@ -328,7 +328,7 @@ def test_what_cannot_be_mapped_is_refused() -> None:
         raw.density(GRID, person=np.arange(10), others=[gv.Locations(x).points(rho=1e-3)])
 
 
-def test_a_kernel_is_a_chance() -> None:
+def test_kernels_are_chances() -> None:
     """From the middle outwards kernels fall, are symmetric and add up to 1."""
     for noise, reach in (("gaussian", 8), ("laplace", 30)):
         for scale in (1e-3, 0.5, 4.0):
@@ -340,7 +340,7 @@ def test_a_kernel_is_a_chance() -> None:
             assert (np.diff(kernel[size, size:]) <= 1e-15).all()
 
 
-def test_a_grid_is_of_whole_cells() -> None:
+def test_grid_of_whole_cells() -> None:
     """Cells cover the box, from south-west, and are counted from there; edges belong to the north-east."""
     grid = Grid((10, 20, 11, 20.3), cell=0.1)
     assert grid.shape == (3, 10)
@@ -380,7 +380,7 @@ def test_a_grid_is_of_whole_cells() -> None:
     ],
     ids=str,
 )
-def test_what_is_no_grid_is_refused(bounds: Any, cell: Any) -> None:
+def test_bad_grids_are_refused(bounds: Any, cell: Any) -> None:
     """Empty, turned over, endless or unreadable boxes, and cells too small to be held."""
     with pytest.raises(InvalidParameter, match=r"bounds|cell"):
         Grid(bounds, cell=cell)

@@ -23,7 +23,7 @@ def off(found: np.ndarray, truth: np.ndarray) -> float:
     return float(np.abs(found - truth).sum() / TRIPS)
 
 
-def test_sharpening_is_far_better_than_a_projection() -> None:
+def test_sharpening_beats_projection() -> None:
     """Sharpened flows are less than half as wrong as blurred ones without negative numbers."""
     truth, taps = flows(1), spline_taps(1)
     noisy = blurred_flows(truth, SHAPE, taps) + np.random.default_rng(2).normal(0, 0.01, truth.shape)
@@ -31,7 +31,7 @@ def test_sharpening_is_far_better_than_a_projection() -> None:
     assert off(found, truth) < 0.5 * off(simplex(noisy.ravel(), TRIPS, at_most=True).reshape(truth.shape), truth)
 
 
-def test_the_wrong_kernel_is_worse() -> None:
+def test_wrong_kernel_is_worse() -> None:
     """Flows that were blurred by one kernel are not sharpened well by another."""
     truth = flows(3)
     noisy = blurred_flows(truth, SHAPE, spline_taps(1)) + np.random.default_rng(4).normal(0, 0.01, truth.shape)
@@ -39,7 +39,7 @@ def test_the_wrong_kernel_is_worse() -> None:
     assert off(right, truth) < 0.5 * off(wrong, truth)
 
 
-def test_flows_are_not_negative_and_at_most_the_total() -> None:
+def test_flows_keep_public_limits() -> None:
     """Whatever was released, the estimate keeps the public limits."""
     for scale in (1e-6, 1.0, 1e6):
         noisy = np.random.default_rng(5).normal(0, scale, (2, CELLS, CELLS))
@@ -49,7 +49,7 @@ def test_flows_are_not_negative_and_at_most_the_total() -> None:
         assert found.sum() <= 10 * (1 + 1e-9)
 
 
-def test_one_cell_and_no_flow() -> None:
+def test_trivial_flows() -> None:
     """A single cell, and numbers that are all zero, are no problem."""
     assert sharpen_flows(np.array([[3.0]]), (1, 1), spline_taps(1), 0.1, 5.0).shape == (1, 1)
     assert not sharpen_flows(np.zeros((4, 4)), (2, 2), spline_taps(1), 0.1, 5.0).any()

@@ -66,19 +66,22 @@ def check_coverage(*, mapped: bool = True) -> None:
 
 
 @pytest.mark.parametrize("mapped", [True, False])
-def test_the_stated_error_covers_the_truth(mapped: bool) -> None:
-    """With Gaussian noise and a map, and with Laplace noise."""
+def test_stated_error_covers_truth(mapped: bool) -> None:
+    """The stated error covers the truth. With Gaussian noise and a map, and with Laplace noise."""
     check_coverage(mapped=mapped)
 
 
-def test_the_stated_error_is_not_far_too_large() -> None:
-    """It is at most four times as large as an error that would just cover 95% of districts."""
+def test_stated_error_is_tight() -> None:
+    """The stated error is not far too large.
+
+    It is at most four times as large as an error that would just cover 95% of districts.
+    """
     released = [counted(seed, rho=5e-5) for seed in range(4)]
     needed = np.quantile([np.abs(release.numbers - truth) / release.errors for release, truth in released], 0.95)
     assert needed > 0.25
 
 
-def test_counts_are_closer_than_blurred_ones() -> None:
+def test_counts_beat_blurred_ones() -> None:
     """The root mean square error is far below that of the released counts, and below that of a wide blur."""
     squares = []
     for seed in range(3):
@@ -106,7 +109,7 @@ def check_correction() -> None:
     assert np.abs(found.value - truth).max() < 0.1 * np.abs(blurred - truth).max()
 
 
-def test_counts_are_corrected_for_the_blur() -> None:
+def test_blur_is_corrected() -> None:
     """The district with people gets them back, and its empty neighbour loses them."""
     check_correction()
 
@@ -125,8 +128,8 @@ def test_borders_are_measured() -> None:
     np.testing.assert_allclose((around.steps.toarray() * inside).sum(axis=1), shapely.length(shapes))
 
 
-def test_what_a_map_misses_of_a_step() -> None:
-    """E grows with P and is below P·S."""
+def test_step_error_grows() -> None:
+    """What a map misses of a step. E grows with P and is below P·S."""
     table = module._missed_steps()
     assert (np.diff(table) > 0).all()
     assert (table < module._RATIOS).all()
@@ -134,8 +137,11 @@ def test_what_a_map_misses_of_a_step() -> None:
     assert table[-1] / module._RATIOS[-1] < 0.05
 
 
-def test_the_constants_of_a_gaussian_blur() -> None:
-    """Mean distance to one side, and the integral of the squared difference of a step and its blur."""
+def test_gaussian_blur_constants() -> None:
+    """The constants of a Gaussian blur.
+
+    Mean distance to one side, and the integral of the squared difference of a step and its blur.
+    """
     from scipy.integrate import quad
     from scipy.special import ndtr
 
@@ -143,8 +149,11 @@ def test_the_constants_of_a_gaussian_blur() -> None:
     assert 2 * quad(lambda t: ndtr(-t) ** 2, 0, 40)[0] == pytest.approx(module._MISSED)
 
 
-def test_blurs_follow_from_public_numbers() -> None:
-    """More persons and a larger budget make both narrower; a heavier unit is like a smaller budget."""
+def test_blurs_are_public() -> None:
+    """Blurs follow from public numbers.
+
+    More persons and a larger budget make both narrower; a heavier unit is like a smaller budget.
+    """
     areas, lengths = np.full(100, 1e6), np.full(100, 4e3)
     usual = count_blurs(5000, 5e-5, areas, lengths)
     for other in (count_blurs(50_000, 5e-5, areas, lengths), count_blurs(5000, 5e-4, areas, lengths)):
@@ -158,7 +167,7 @@ def test_blurs_follow_from_public_numbers() -> None:
         count_blurs(5000, 0.0, areas, lengths)
 
 
-def test_an_empty_city_has_an_error() -> None:
+def test_empty_city_has_errors() -> None:
     """One person far from all districts: every district is empty but for noise, and says how large that may be."""
     x = np.full((1, 2), 7.9e3)
     east = [shapely.box(-8000, -8000, -6000, 8000), shapely.box(-6000, -8000, -4000, 8000)]
@@ -168,7 +177,7 @@ def test_an_empty_city_has_an_error() -> None:
     assert (np.abs(release.numbers) <= release.errors).all()
 
 
-def test_slices_have_errors_of_their_own() -> None:
+def test_slices_have_errors() -> None:
     """Every slice of every region has a row with its error."""
     x, person = city(5, 400)
     times = np.datetime64("2026-01-01T00:30", "us") + (person % 3) * np.timedelta64(1, "h")

@@ -71,8 +71,11 @@ def by_hand(y: Floats, noise: Noise, scale: float, places: Floats, weights: Floa
     st.sampled_from([1, 2, 3, 5]),
     st.sampled_from([1e-2, 1.0, 100.0, 1e6]),
 )
-def test_places_have_the_posterior_that_bayes_rule_gives(seed: int, noise: Noise, d: int, scale: float) -> None:
-    """Mean and variance are those computed at 60 digits, near the places and where every likelihood underflows."""
+def test_posterior_follows_bayes(seed: int, noise: Noise, d: int, scale: float) -> None:
+    """Places have the posterior that Bayes' rule gives.
+
+    Mean and variance are those computed at 60 digits, near the places and where every likelihood underflows.
+    """
     draw = rng(seed)
     places = draw.normal(scale=50.0, size=(int(draw.integers(1, 6)), d)) + 4e6
     weights = draw.uniform(size=len(places)) * 10.0 ** draw.integers(-30, 30)
@@ -87,7 +90,7 @@ def test_places_have_the_posterior_that_bayes_rule_gives(seed: int, noise: Noise
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("scale", [0.2, 0.7, 3.0])
-def test_a_grid_is_uniform_within_its_cells(noise: Noise, scale: float) -> None:
+def test_grid_cells_are_uniform(noise: Noise, scale: float) -> None:
     """Cells give the posterior of as many places as fill them, for noise smaller and larger than a cell."""
     weights = np.array([[1.0, 0.0, 2.0], [3.0, 1.0, 0.5]])
     fine = 150
@@ -101,7 +104,7 @@ def test_a_grid_is_uniform_within_its_cells(noise: Noise, scale: float) -> None:
     np.testing.assert_allclose(cells.variance, places.variance, atol=2e-3)
 
 
-def test_laplace_noise_is_the_sum_of_its_gaussians() -> None:
+def test_laplace_is_a_mixture() -> None:
     """The kernel on cells is that of the planar Laplace density, and a kernel 10% wider is told apart."""
     offsets = Grid((-0.5, -0.5, 0.5, 0.5), 1 / 20).centers.reshape(-1, 2)
     ways = (offsets[:, None] - offsets).reshape(-1, 2)
@@ -115,7 +118,7 @@ def test_laplace_noise_is_the_sum_of_its_gaussians() -> None:
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"rho": 1e-6}, {"epsilon": 1e-3}], ids=str)
-def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, float]) -> None:
+def test_true_prior_error(budget: dict[str, float]) -> None:
     """For points drawn from the prior the error is smaller than without it, and as large as was foretold."""
     draw = rng(2)
     grid = Grid((0, 0, 5000, 5000), cell=250)
@@ -137,7 +140,7 @@ def test_under_a_true_prior_the_error_is_the_expected_one(budget: dict[str, floa
     assert errors["mean"] < 0.98 * math.sqrt(np.square(other.value - x).sum(axis=1).mean())
 
 
-def test_to_place_takes_the_place_with_the_least_expected_square() -> None:
+def test_to_place_is_best() -> None:
     """Of all places with a weight the chosen one has the least posterior mean square distance."""
     raw = released(np.repeat(PLACES, 20, axis=0))
     weights = np.array([1.0, 0.0, 2.0, 1.0])
@@ -150,7 +153,7 @@ def test_to_place_takes_the_place_with_the_least_expected_square() -> None:
         np.testing.assert_array_equal(place, PLACES[allowed][np.argmin(costs[allowed])])
 
 
-def test_of_equally_near_places_the_first_is_taken() -> None:
+def test_ties_take_the_first() -> None:
     """At a corner of four cells, and on duplicates, the choice goes by position."""
     corner = PointPosterior(np.array([[500.0, 500.0]]), np.zeros(1))
     places = GRID.centers.reshape(-1, 2)
@@ -175,7 +178,7 @@ def test_one_place_draws_everything() -> None:
 
 @pytest.mark.parametrize("far", [1e4, 1e7, 9e7])
 @pytest.mark.parametrize("budget", [{"rho": 1.0}, {"epsilon": 1.0, "rho": None}], ids=str)
-def test_points_far_from_every_place_go_to_the_nearest(far: float, budget: dict[str, Any]) -> None:
+def test_far_points_stay_finite(far: float, budget: dict[str, Any]) -> None:
     """However small all likelihoods are, the result is a number, and near the side from which the point came."""
     raw = released(np.array([[far, 1000.0], [1500.0, -far], [-far, -far]]), **budget)
     done = raw.remap(GRID).value
@@ -189,14 +192,14 @@ def test_points_far_from_every_place_go_to_the_nearest(far: float, budget: dict[
 
 
 @pytest.mark.statistical
-def test_small_noise_leaves_points_where_they_are() -> None:
+def test_small_noise_stays() -> None:
     """Within a cell's uniform prior, a point with little noise is its own estimate."""
     x = rng().uniform([0, 0], [3000, 2000], size=(50, 2))
     raw = released(x, rho=1.0)
     assert np.abs(raw.remap(GRID).value - raw.value).max() < 3
 
 
-def test_everyone_has_noise_of_their_own() -> None:
+def test_persons_have_own_noise() -> None:
     """Persons of different noise are remapped each by theirs, as if each had been released alone."""
     x = rng().uniform([0, 0], [3000, 2000], size=(7, 2))
     labels = np.array(["b", "a", "a", "b", "a", "a", "a"])
@@ -235,7 +238,7 @@ def test_frames_stay_frames() -> None:
     assert isinstance(line, shapely.MultiPoint)
 
 
-def test_priors_are_in_the_units_of_the_release() -> None:
+def test_priors_use_release_units() -> None:
     """In feet, a grid in feet and an array in feet do as the same ones in metres do for a release in metres."""
     foot = 1200 / 3937
     city = np.array([1_830_000.0, 640_000.0])
@@ -253,7 +256,7 @@ def test_priors_are_in_the_units_of_the_release() -> None:
         assert found.expected_error() == pytest.approx(plain.remap(same).expected_error(), rel=1e-3)
 
 
-def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
+def test_priors_are_projected() -> None:
     """Points in degrees serve as the same points in the release's system; without a system they are refused."""
     stops = geopandas.GeoSeries(shapely.points(PLACES + CITY), crs=32610)
     raw = gv.Locations(stops, rng=rng()).points(rho=1e-6)
@@ -284,21 +287,24 @@ def test_a_prior_of_points_is_taken_to_the_system_of_the_release() -> None:
     ],
     ids=str,
 )
-def test_weights_that_are_no_prior_are_refused(weights: Any) -> None:
-    """All zero, negative, missing, infinite or of another shape."""
+def test_bad_weights_are_refused(weights: Any) -> None:
+    """Weights that are no prior are refused. All zero, negative, missing, infinite or of another shape."""
     with pytest.raises(InvalidParameter, match="weights"):
         released().remap(PLACES, weights=weights)
 
 
 @pytest.mark.parametrize("prior", [[], [[]], [[1.0]], [[1.0, np.nan]], [1.0, 2.0], "a", None, [[1, 2, 3]], 5], ids=str)
-def test_priors_that_are_no_places_are_refused(prior: Any) -> None:
-    """Nothing, other dimensions, missing coordinates and words."""
+def test_bad_priors_are_refused(prior: Any) -> None:
+    """Priors that are no places are refused. Nothing, other dimensions, missing coordinates and words."""
     with pytest.raises(InvalidData, match="prior"):
         released().remap(prior)
 
 
-def test_releases_that_cannot_be_remapped_are_refused() -> None:
-    """Other questions, noise on all points together, processed releases, grids for other dimensions, unknown aims."""
+def test_unremappable_is_refused() -> None:
+    """Releases that cannot be remapped are refused.
+
+    Other questions, noise on all points together, processed releases, grids for other dimensions, unknown aims.
+    """
     for x in (gv.Locations(PLACES).mean(rho=1), gv.Locations(PLACES).hull(rho=1)):
         with pytest.raises(InvalidData, match="of points"):
             x.remap(PLACES)
@@ -319,7 +325,7 @@ def test_releases_that_cannot_be_remapped_are_refused() -> None:
     assert released(np.zeros((3, 3))).remap(np.eye(3)).value.shape == (3, 3)
 
 
-def test_independent_laplace_noises_are_one_and_the_same() -> None:
+def test_laplace_forms_agree() -> None:
     """Copies of the Laplace, its K-norm and itself, of one point each, are remapped alike."""
     x = PLACES[:1]
     how: list[Any] = [{"method": "best"}, {"method": "best", "metric": "1"}, {"metric": "2"}]
@@ -332,7 +338,7 @@ def test_independent_laplace_noises_are_one_and_the_same() -> None:
     np.testing.assert_allclose(copies.remap(PLACES).value, expected.mean)
 
 
-def test_the_heat_map_of_other_releases_is_paid_for() -> None:
+def test_other_maps_are_paid() -> None:
     """Guarantees add up, unless the map is of the release itself or the persons are known to be others."""
     raw = released()
     own = raw.remap(raw.density(GRID))
@@ -362,7 +368,7 @@ def test_the_heat_map_of_other_releases_is_paid_for() -> None:
         elsewhere.remap(raw.density(GRID))
 
 
-def test_its_own_heat_map_costs_nothing(tmp_path: Path) -> None:
+def test_own_map_is_free(tmp_path: Path) -> None:
     """The heat map of a release has its guarantee already: in memory, in a file, loaded, beside another release."""
     frame = geopandas.GeoDataFrame({"user": list("abcd")}, geometry=shapely.points(PLACES), crs=27700)
     frame.to_file(tmp_path / "people.gpkg")
@@ -389,7 +395,7 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(raw.remap(prior).value, expected, rtol=1e-12)
 
 
-def test_a_remapped_release_tells_what_was_done() -> None:
+def test_remapping_is_stated() -> None:
     """Its text and certificate name the prior, the expected error and no bound, and it can be clamped."""
     raw = released()
     done = raw.remap(pd.DataFrame(PLACES).to_numpy())

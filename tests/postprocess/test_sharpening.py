@@ -46,7 +46,7 @@ def error(x: Floats, true: Floats) -> float:
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 5])
-def test_taps_are_those_of_weight_that_is_even_within_a_cell(cells: int) -> None:
+def test_taps_match_integration(cells: int) -> None:
     """They agree with the mean over a cell of the cubic B-spline, by numerical integration."""
     t = np.abs(np.arange(-2 * cells, 2 * cells + 1)[:, None] + (np.arange(2000) + 0.5) / 2000 - 0.5) / cells
     spline = np.where(t < 1, 2 / 3 - t**2 + t**3 / 2, np.maximum(2 - t, 0) ** 3 / 6) / cells
@@ -56,7 +56,7 @@ def test_taps_are_those_of_weight_that_is_even_within_a_cell(cells: int) -> None
 
 @pytest.mark.parametrize("deviation", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize(("cells", "most"), [(1, 0.67), (2, 0.85)])
-def test_sharpening_is_much_better_than_projecting(cells: int, most: float, deviation: float) -> None:
+def test_sharpening_beats_projecting(cells: int, most: float, deviation: float) -> None:
     """A good part of the projection's error is removed, with weak and with strong noise."""
     rng = np.random.default_rng(1)
     true = city(rng)
@@ -67,7 +67,7 @@ def test_sharpening_is_much_better_than_projecting(cells: int, most: float, devi
     assert error(sharp, true) < most * error(simplex(released, PERSONS), true)
 
 
-def test_less_noise_gives_a_better_map() -> None:
+def test_less_noise_sharpens() -> None:
     """The error falls with the noise, down to what no method can see through the kernel."""
     true = city(np.random.default_rng(1))
     errors = []
@@ -78,7 +78,7 @@ def test_less_noise_gives_a_better_map() -> None:
 
 
 @pytest.mark.parametrize("wrong", [1, 4])
-def test_wrong_taps_give_a_worse_map(wrong: int) -> None:
+def test_wrong_taps_are_worse(wrong: int) -> None:
     """Sharpening by a kernel of half or twice the side is noticed in the error."""
     rng = np.random.default_rng(1)
     true = city(rng)
@@ -88,7 +88,7 @@ def test_wrong_taps_give_a_worse_map(wrong: int) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0.1, 10.0])
-def test_a_wrong_total_gives_a_worse_map(wrong: float) -> None:
+def test_wrong_total_is_worse(wrong: float) -> None:
     """The public total decides how much is noise; a wrong one misleads, even if the map is scaled afterwards."""
     rng = np.random.default_rng(1)
     true = city(rng)
@@ -98,7 +98,7 @@ def test_a_wrong_total_gives_a_worse_map(wrong: float) -> None:
     assert error(misled, true) > 1.1 * right
 
 
-def test_the_same_release_gives_the_same_map() -> None:
+def test_sharpening_is_deterministic() -> None:
     """No randomness is involved, and the input is not changed."""
     rng = np.random.default_rng(1)
     released = blurred(city(rng), 2) + rng.normal(size=(SIDE, SIDE))
@@ -108,7 +108,7 @@ def test_the_same_release_gives_the_same_map() -> None:
     np.testing.assert_array_equal(released, before)
 
 
-def test_a_turned_map_gives_the_turned_estimate() -> None:
+def test_sharpening_is_symmetric() -> None:
     """Rows and columns, and directions, are treated alike."""
     rng = np.random.default_rng(1)
     released = blurred(city(rng), 2) + rng.normal(size=(SIDE, SIDE))
@@ -118,7 +118,7 @@ def test_a_turned_map_gives_the_turned_estimate() -> None:
     np.testing.assert_allclose(sharpen(released[::-1], spline_taps(2), 1.0, PERSONS)[::-1], sharp, atol=1e-6)
 
 
-def test_slices_with_totals_of_their_own_are_sharpened_one_by_one() -> None:
+def test_slices_are_independent() -> None:
     """A stack and its slices give the same; a slice of nobody is empty."""
     rng = np.random.default_rng(1)
     released = np.stack([blurred(city(rng), 1), np.zeros((SIDE, SIDE)), blurred(city(rng), 1) / 2])
@@ -130,7 +130,7 @@ def test_slices_with_totals_of_their_own_are_sharpened_one_by_one() -> None:
     np.testing.assert_array_equal(sharp[1], 0)
 
 
-def test_slices_with_a_joint_total_share_it() -> None:
+def test_slices_share_a_total() -> None:
     """Weight goes to the slices that the release shows it in."""
     rng = np.random.default_rng(1)
     true = np.stack([0.9 * city(rng), 0.1 * city(rng)])
@@ -141,7 +141,7 @@ def test_slices_with_a_joint_total_share_it() -> None:
     assert error(sharp, true) < error(simplex(released, PERSONS), true) * 2 / 3
 
 
-def test_weight_outside_the_lattice_is_not_invented() -> None:
+def test_outside_weight_stays_outside() -> None:
     """Where less than the total is inside, the estimate follows the release; it is never above the total."""
     rng = np.random.default_rng(1)
     true = city(rng)
@@ -156,7 +156,7 @@ def test_weight_outside_the_lattice_is_not_invented() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (2, 1), (3, 3), (1, 1, 1), (2, 13, 11)])
-def test_any_release_gives_a_map(shape: tuple[int, ...]) -> None:
+def test_any_release_works(shape: tuple[int, ...]) -> None:
     """Grids of one cell, one person, no data, hardly any noise or nothing else: no warning, and the right sum."""
     deviations, totals, levels = [5e-324, 1e-12, 1.0, 1e9, 1e280], [1e-300, 0.1, 1.0, 1e4, 1e15], [0.0, -40.0, 40.0]
     for deviation, total, level in product(deviations, totals, levels):
@@ -169,14 +169,14 @@ def test_any_release_gives_a_map(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("deviation", [30.0, 1e3, 1e9])
-def test_a_map_that_shows_nothing_is_even(deviation: float) -> None:
+def test_noise_alone_is_even(deviation: float) -> None:
     """Noise that hides all weight is not taken for it."""
     rng = np.random.default_rng(1)
     released = blurred(city(rng), 2) + rng.normal(scale=deviation, size=(SIDE, SIDE))
     np.testing.assert_allclose(sharpen(released, spline_taps(2), deviation, PERSONS), PERSONS / SIDE**2)
 
 
-def test_hardly_any_noise_gives_nearly_the_truth() -> None:
+def test_nearly_exact_maps() -> None:
     """Smooth maps are recovered where the release is nearly exact."""
     at = np.arange(SIDE) - SIDE / 2
     true = np.exp(-np.square(at[:, None]) / 60 - np.square(at) / 90)
@@ -197,7 +197,7 @@ numbers = arrays(
 
 
 @given(numbers, st.floats(0.01, 1e6))
-def test_the_projection_is_the_nearest_point_of_the_simplex(values: Floats, total: float) -> None:
+def test_simplex_projection(values: Floats, total: float) -> None:
     """It is in the simplex, and every cell obeys the conditions of an optimum; projecting again changes nothing."""
     found = simplex(values, total)
     scale = max(total, float(np.abs(values).max()))
@@ -213,7 +213,7 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(values: Floats, tota
 
 
 @given(numbers, st.floats(0.01, 1e6))
-def test_at_most_the_total_is_kept(values: Floats, total: float) -> None:
+def test_projection_keeps_small_totals(values: Floats, total: float) -> None:
     """Non-negative parts below the total stay; above it, the sum is the total."""
     found = simplex(values, total, at_most=True)
     positive = np.maximum(values, 0)
@@ -232,7 +232,7 @@ def test_projections_of_nothing() -> None:
 
 
 @given(st.floats(1, 1e9), st.floats(1e-9, 1e9), st.integers(1, 10**7), st.floats(1.5, 10))
-def test_kernels_narrow_with_persons_and_budget(persons: float, rho_s2: float, cells: int, more: float) -> None:
+def test_kernels_narrow(persons: float, rho_s2: float, cells: int, more: float) -> None:
     """They have at least one lattice cell, respect the limits, and grow neither with persons nor with the budget."""
     kernel = kernel_side(persons, rho_s2, cells)
     assert kernel.cells >= 1
@@ -244,7 +244,7 @@ def test_kernels_narrow_with_persons_and_budget(persons: float, rho_s2: float, c
         assert other.cells / other.divisions <= side * 1.25**2 * (1 + 1e-9)
 
 
-def test_the_kernel_is_the_one_of_the_rule() -> None:
+def test_kernel_follows_rule() -> None:
     """Within a quarter of the formula's side, on a lattice of at most half of the kernel's side."""
     for persons in (30, 1000, 30_000):
         for rho_s2 in (0.1, 1.0, 10.0):
@@ -279,7 +279,7 @@ def test_wrong_parameters_are_refused(change: dict[str, object], named: str) -> 
 
 
 @pytest.mark.parametrize("released", [np.zeros(3), np.zeros((0, 3)), np.full((2, 2), math.nan)])
-def test_maps_that_are_none_are_refused(released: Floats) -> None:
+def test_bad_maps_are_refused(released: Floats) -> None:
     """A map has two axes, at least one cell, and finite numbers."""
     with pytest.raises(InvalidData, match="noisy"):
         sharpen(released, spline_taps(1), 1.0, 1.0)

@@ -38,8 +38,11 @@ def journeys(count: int, times: Floats, motion: Motion, rng: np.random.Generator
 
 @pytest.mark.parametrize("spread", [200.0, 4_000.0])
 @pytest.mark.parametrize("sigma", [30.0, 3_000.0, 100_000.0])
-def test_the_posterior_is_that_of_the_dense_gaussian_process(spread: float, sigma: float) -> None:
-    """Mean, variance and likelihood ratios agree with the formulas that invert the whole covariance matrix."""
+def test_posterior_matches_dense(spread: float, sigma: float) -> None:
+    """The posterior is that of the dense Gaussian process.
+
+    Mean, variance and likelihood ratios agree with the formulas that invert the whole covariance matrix.
+    """
     rng = np.random.default_rng(1)
     n, timescale = 60, 700.0
     times = irregular_times(n, rng)
@@ -64,7 +67,7 @@ def test_the_posterior_is_that_of_the_dense_gaussian_process(spread: float, sigm
     assert two - one_ == pytest.approx(two_dense - one_dense, rel=1e-6, abs=1e-4)
 
 
-def test_times_closer_than_can_be_told_apart_do_no_harm() -> None:
+def test_nearly_equal_times() -> None:
     """Points a microsecond apart are smoothed as points of one time are."""
     rng = np.random.default_rng(2)
     times = np.repeat(np.arange(0.0, 6_000.0, 60.0), 2)
@@ -76,8 +79,11 @@ def test_times_closer_than_can_be_told_apart_do_no_harm() -> None:
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("sigma", [300.0, 3_000.0, 30_000.0])
-def test_the_error_is_the_expected_one_where_the_prior_is_true(sigma: float) -> None:
-    """Over journeys drawn from the prior the exact posterior errs as predicted, and the fitted one hardly more."""
+def test_true_prior_error(sigma: float) -> None:
+    """The error is the expected one where the prior is true.
+
+    Over journeys drawn from the prior the exact posterior errs as predicted, and the fitted one hardly more.
+    """
     rng = np.random.default_rng(3)
     times = irregular_times(250, rng)
     exact, fitted, raw = [], [], []
@@ -97,8 +103,11 @@ def test_the_error_is_the_expected_one_where_the_prior_is_true(sigma: float) -> 
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("motion", [WALKING, CYCLING, CAR, TAXI])
-def test_with_little_noise_the_release_stays_and_with_very_much_its_mean_is_left(motion: Motion) -> None:
-    """As the noise goes to nothing the smoothed points go to y, as it grows they go to the mean of y."""
+def test_noise_limits(motion: Motion) -> None:
+    """With little noise the release stays and with very much its mean is left.
+
+    As the noise goes to nothing the smoothed points go to y, as it grows they go to the mean of y.
+    """
     rng = np.random.default_rng(4)
     times = irregular_times(300, rng)
     # At one time there is one place.
@@ -110,7 +119,7 @@ def test_with_little_noise_the_release_stays_and_with_very_much_its_mean_is_left
     assert np.abs(smooth(y, times, sigma, motion) - y.mean(axis=0)).max() < 1e-2 * sigma / np.sqrt(len(y))
 
 
-def test_one_point_is_its_own_estimate() -> None:
+def test_one_point_stays() -> None:
     """Nothing is known of the home, so a single point is left where it is."""
     np.testing.assert_allclose(smooth(np.array([[5e5, 4e6]]), np.array([7.0]), 1_000, TAXI), [[5e5, 4e6]])
     together = smooth(np.array([[0.0], [2.0]]), np.array([7.0, 7.0]), 1_000, TAXI)
@@ -118,7 +127,7 @@ def test_one_point_is_its_own_estimate() -> None:
 
 
 @pytest.mark.statistical
-def test_a_point_that_cannot_be_noise_is_kept_and_leaves_the_others_alone() -> None:
+def test_blunders_stay_alone() -> None:
     """One blunder of the receiver, 1000 km off, comes out as it went in and moves no other estimate by much."""
     rng = np.random.default_rng(5)
     times = np.arange(0.0, 60_000.0, 60.0)
@@ -134,8 +143,11 @@ def test_a_point_that_cannot_be_noise_is_kept_and_leaves_the_others_alone() -> N
 
 
 @pytest.mark.slow
-def test_it_moves_and_turns_with_the_points_and_the_clock() -> None:
-    """Shifting the times changes nothing; shifting or turning the points shifts or turns the estimates."""
+def test_smoothing_is_equivariant() -> None:
+    """It moves and turns with the points and the clock.
+
+    Shifting the times changes nothing; shifting or turning the points shifts or turns the estimates.
+    """
     rng = np.random.default_rng(6)
     times = irregular_times(400, rng) - 1.2e9
     y = journeys(1, times, TAXI, rng)[0] + rng.normal(scale=3_000, size=(400, 2))
@@ -164,7 +176,7 @@ def crowd(sizes: list[int], rng: np.random.Generator) -> tuple[Floats, Floats, F
 
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 100, 2**14])
-def test_many_persons_are_smoothed_as_each_alone(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_persons_are_independent(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither who stands before or after someone nor how many are worked on at once changes more than rounding."""
     monkeypatch.setattr(smoothing, "_TOGETHER", together)
     sizes = [1, 2, 700, 1, 30, 30, 5, 2, *range(3, 40), 1]
@@ -182,7 +194,7 @@ def test_many_persons_are_smoothed_as_each_alone(together: int, monkeypatch: pyt
     assert np.abs(found - smooth(y, np.sort(times), noise, TAXI)).max() > 100
 
 
-def test_a_posterior_of_many_is_that_of_each() -> None:
+def test_posteriors_add_up() -> None:
     """Likelihoods add up, as persons are independent."""
     y, times, noise = crowd([4, 9, 1, 30], np.random.default_rng(10))
     how: dict[str, Any] = {"spread": 3_000.0, "timescale": 600.0}
@@ -196,7 +208,7 @@ def test_a_posterior_of_many_is_that_of_each() -> None:
             posterior(y, times, noise, sizes=sizes, **how)
 
 
-def test_a_noise_scale_for_each_point_may_be_given() -> None:
+def test_point_noise_scales() -> None:
     """Equal scales for all points do the same as one scale, and a point with little noise is trusted more."""
     rng = np.random.default_rng(7)
     times = np.arange(0.0, 6_000.0, 60.0)
@@ -207,7 +219,7 @@ def test_a_noise_scale_for_each_point_may_be_given() -> None:
     assert rms((smooth(y, times, sharp, TAXI) - y)[[50]]) < 10
 
 
-def test_what_cannot_be_smoothed_is_refused() -> None:
+def test_bad_tracks_are_refused() -> None:
     """Times out of order, lengths that differ and noise scales that are not positive raise a ValueError."""
     y, times = np.zeros((3, 2)), np.arange(3.0)
     for points, when, sigma in (
@@ -231,7 +243,7 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
 @pytest.mark.parametrize(
     ("rho", "of_raw", "of_mean"), [(5e-7, 0.06, 1.02), (5e-5, 0.25, 0.65), (5e-3, 0.5, 0.6)], ids=str
 )
-def test_real_trajectories_come_closer_to_the_truth(rho: float, of_raw: float, of_mean: float) -> None:
+def test_taxis_come_closer(rho: float, of_raw: float, of_mean: float) -> None:
     """On average over taxis the error falls to the given parts of the release's and of that of the release's mean."""
     rng = np.random.default_rng(8)
     ratios = []

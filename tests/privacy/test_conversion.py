@@ -44,7 +44,7 @@ def _response_delta(a: float, loss: float) -> float:
 
 @MANY
 @given(rhos, deltas, reaches)
-def test_better_forms_give_smaller_epsilons(rho: float, delta: float, within: float) -> None:
+def test_better_forms_are_smaller(rho: float, delta: float, within: float) -> None:
     """Gaussian ≤ tight ≤ paper-s ≤ paper, whatever the budget, delta and reach."""
     epsilons = [_epsilon(rho, delta, within, form) for form in FORMS]
     for better, worse in itertools.pairwise(epsilons):
@@ -53,7 +53,7 @@ def test_better_forms_give_smaller_epsilons(rho: float, delta: float, within: fl
 
 @MANY
 @given(rhos, deltas, reaches)
-def test_the_papers_form_is_its_lemma(rho: float, delta: float, within: float) -> None:
+def test_paper_form(rho: float, delta: float, within: float) -> None:
     """The form "paper" is ρΔ + 2√(ρ·log(1/δ)), rounded up."""
     lemma = rho * within + 2 * math.sqrt(rho * math.log(1 / delta))
     assert lemma <= _epsilon(rho, delta, within, "paper") <= lemma * (1 + 1e-8)
@@ -61,7 +61,7 @@ def test_the_papers_form_is_its_lemma(rho: float, delta: float, within: float) -
 
 @MANY
 @given(rhos, deltas, reaches, st.floats(1.0001, 1000))
-def test_no_s_beats_the_refined_form(rho: float, delta: float, within: float, s: float) -> None:
+def test_paper_s_is_least(rho: float, delta: float, within: float, s: float) -> None:
     """The form "paper-s" is the least of Appendix C's bounds over s."""
     inner = math.log(2 / ((s + 1) * delta))
     bound = max(s / (s - 1) * 2 * math.sqrt(rho * max(inner, 0.0)), s * rho * within)
@@ -69,7 +69,7 @@ def test_no_s_beats_the_refined_form(rho: float, delta: float, within: float, s:
 
 
 @pytest.mark.parametrize(("rho", "epsilon"), [(5e-5, 0.0722), (5e-4, 0.228), (5e-8, 0.00228)])
-def test_the_papers_settings_are_reproduced(rho: float, epsilon: float) -> None:
+def test_papers_settings(rho: float, epsilon: float) -> None:
     """At the reach where s = 10.4 is best, "paper-s" gives the epsilons of the paper's experiments."""
     s, delta = 10.4, 1e-10
     expected = s / (s - 1) * 2 * math.sqrt(rho * math.log(2 / ((s + 1) * delta)))
@@ -82,7 +82,7 @@ def test_the_papers_settings_are_reproduced(rho: float, epsilon: float) -> None:
 
 @MANY
 @given(rhos, deltas, reaches, between(1e-4, 1e4))
-def test_no_order_beats_the_tight_form(rho: float, delta: float, within: float, step: float) -> None:
+def test_tight_form_is_least(rho: float, delta: float, within: float, step: float) -> None:
     """The form "tight" is the least of the bounds over the order α."""
     log_factor = step * math.log(step / (1 + step)) - math.log1p(step)
     bound = (1 + step) * rho * within + (log_factor - math.log(delta)) / (step * within)
@@ -91,7 +91,7 @@ def test_no_order_beats_the_tight_form(rho: float, delta: float, within: float, 
 
 @MANY
 @given(rhos, deltas, reaches)
-def test_the_gaussian_form_is_exact(rho: float, delta: float, within: float) -> None:
+def test_gaussian_form_is_exact(rho: float, delta: float, within: float) -> None:
     """At the epsilon of "gaussian" the divergence of Gaussian noise is delta, and at a smaller one it is more."""
     epsilon = _epsilon(rho, delta, within, "gaussian")
     at_zero = _gaussian_delta(rho, 0.0, within)
@@ -104,7 +104,7 @@ def test_the_gaussian_form_is_exact(rho: float, delta: float, within: float) -> 
 
 @MANY
 @given(rhos, deltas, reaches)
-def test_every_form_covers_gaussian_noise(rho: float, delta: float, within: float) -> None:
+def test_forms_cover_gaussians(rho: float, delta: float, within: float) -> None:
     """Gaussian noise meets the (ε, δ, Δ)-GP of every form."""
     for form in FORMS:
         assert _gaussian_delta(rho, _epsilon(rho, delta, within, form) * within, within) <= delta * (1 + 1e-6)
@@ -114,7 +114,7 @@ def test_every_form_covers_gaussian_noise(rho: float, delta: float, within: floa
 @EVERY_FORM
 @MANY
 @given(rho=rhos, delta=deltas, within=reaches, part=st.floats(1e-3, 1))
-def test_the_pair_at_the_reach_is_the_worst(form: str, rho: float, delta: float, within: float, part: float) -> None:
+def test_reach_is_the_worst(form: str, rho: float, delta: float, within: float, part: float) -> None:
     """The epsilon that a shorter distance needs is no larger than the one at the reach."""
     assert _epsilon(rho, delta, part * within, form) <= _epsilon(rho, delta, within, form) * (1 + 1e-9)
 
@@ -123,9 +123,7 @@ def test_the_pair_at_the_reach_is_the_worst(form: str, rho: float, delta: float,
 @EVERY_FORM
 @MANY
 @given(rho=rhos, delta=deltas, within=reaches, factor=st.floats(1.01, 100))
-def test_epsilon_grows_with_the_budget_and_falls_with_delta(
-    form: str, rho: float, delta: float, within: float, factor: float
-) -> None:
+def test_epsilon_is_monotone(form: str, rho: float, delta: float, within: float, factor: float) -> None:
     """A larger budget or a smaller delta never gives a smaller epsilon."""
     epsilon = _epsilon(rho, delta, within, form)
     assert epsilon <= _epsilon(rho * factor, delta, within, form) * (1 + 1e-9)
@@ -146,7 +144,7 @@ def test_implying_is_the_inverse(form: str, epsilon: float, delta: float, within
     assert len(g.rho.as_tuple().digits) <= 6
 
 
-def test_a_converted_guarantee_says_all_it_is() -> None:
+def test_converted_guarantee_parts() -> None:
     """The converted guarantee carries delta, reach and metric, and is not pure."""
     g = gv.CGP(rho=5e-5, metric="2").as_gp(delta=1e-10, within=1000)
     assert (float(g.delta), float(g.within or 0), g.metric, g.pure) == (1e-10, 1000.0, gv.dist_2, False)
@@ -165,7 +163,7 @@ def test_tight_covers_randomised_response(a: float) -> None:
 
 
 @pytest.mark.parametrize("a", [0.75, 0.917, 0.99])
-def test_the_gaussian_form_fails_other_mechanisms(a: float) -> None:
+def test_gaussian_form_is_special(a: float) -> None:
     """Randomised response breaks the promise of "gaussian" at some delta: that form is for Gaussian noise alone."""
     r = 200.0
     rho = (2 * a - 1) * math.log(a / (1 - a)) / r**2
@@ -194,7 +192,7 @@ def test_the_gaussian_form_fails_other_mechanisms(a: float) -> None:
         ("within", True),
     ],
 )
-def test_conversions_refuse_what_they_cannot_take(argument: str, value: Any) -> None:
+def test_conversions_check_arguments(argument: str, value: Any) -> None:
     """Delta, reach and form are checked both ways, and the message names the culprit."""
     given_: dict[str, Any] = {"delta": 1e-10, "within": 1000, argument: value}
     with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
@@ -204,7 +202,7 @@ def test_conversions_refuse_what_they_cannot_take(argument: str, value: Any) -> 
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "much", True])
-def test_implying_refuses_epsilons_that_are_none(epsilon: Any) -> None:
+def test_implying_checks_epsilon(epsilon: Any) -> None:
     """The epsilon to be implied is a budget."""
     with pytest.raises(InvalidParameter, match=r"^epsilon = "):
         gv.CGP.implying(epsilon=epsilon, delta=1e-10, within=1000)
@@ -222,8 +220,11 @@ def test_implying_refuses_epsilons_that_are_none(epsilon: Any) -> None:
         (1e-90, 1e-100, 1e-9),
     ],
 )
-def test_no_form_promises_too_little_where_doubles_cancel(rho: float, delta: float, within: float) -> None:
-    """At extremes the exact curve, in 200 digits, is within every epsilon that is given."""
+def test_cancellation_is_safe(rho: float, delta: float, within: float) -> None:
+    """No form promises too little where doubles cancel.
+
+    At extremes the exact curve, in 200 digits, is within every epsilon that is given.
+    """
     with mpmath.workdps(200):
         mu = mpmath.mpf(within) * mpmath.sqrt(2 * mpmath.mpf(rho))
         for form in ("gaussian", "tight", "paper-s", "paper"):

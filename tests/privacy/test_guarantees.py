@@ -42,7 +42,7 @@ def test_units_are_exact(unit: str, metres: str) -> None:
 
 @MANY
 @given(budgets, st.sampled_from(["km", "ft", "mi"]))
-def test_a_budget_per_unit_is_rounded_down(budget: Decimal, unit: str) -> None:
+def test_units_round_down(budget: Decimal, unit: str) -> None:
     """Reading a budget per unit never makes it larger."""
     metres = {"km": Fraction(1000), "ft": Fraction(3048, 10_000), "mi": Fraction(1_609_344, 1000)}[unit]
     for power, read in ((1, gv.GP(epsilon=budget, unit=unit).epsilon), (2, gv.CGP(rho=budget, unit=unit).rho)):
@@ -51,7 +51,7 @@ def test_a_budget_per_unit_is_rounded_down(budget: Decimal, unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["yd", "metres", "", "KM"])
-def test_an_unknown_unit_is_refused(unit: str) -> None:
+def test_unknown_units_are_refused(unit: str) -> None:
     """Only the units that are listed are taken, and the message lists them."""
     with pytest.raises(InvalidParameter, match="'km'"):
         gv.CGP(rho=1, unit=unit)
@@ -74,7 +74,7 @@ def test_smaller_budgets_come_first(make: Any) -> None:
     assert sorted([large, small]) == [small, large]
 
 
-def test_gp_is_ordered_in_all_its_parts() -> None:
+def test_gp_is_ordered() -> None:
     """A GP guarantee is at most another only if its epsilon, its delta and its reach all are."""
     g = gv.GP(epsilon=1, delta=1e-6, within=100)
     assert gv.GP(epsilon=1) < gv.GP(epsilon=1, delta=1e-6) < g
@@ -87,7 +87,7 @@ def test_gp_is_ordered_in_all_its_parts() -> None:
 @pytest.mark.parametrize("kind", ["CGP", "GP"])
 @MANY
 @given(data=st.data())
-def test_addition_is_associative_and_commutative(kind: str, data: st.DataObject) -> None:
+def test_addition_is_a_sum(kind: str, data: st.DataObject) -> None:
     """Sums of guarantees depend neither on order nor on brackets, and sum() gives them."""
     one: st.SearchStrategy[Any] = cgps if kind == "CGP" else gps
     a, b, c = (data.draw(one) for _ in range(3))
@@ -98,7 +98,7 @@ def test_addition_is_associative_and_commutative(kind: str, data: st.DataObject)
     assert a < a + b
 
 
-def test_deltas_add_and_the_shortest_reach_is_kept() -> None:
+def test_deltas_add() -> None:
     """(ε, δ, Δ)-GP composes by adding epsilon and delta, up to the smaller distance."""
     g = gv.GP(epsilon=0.1, delta=1e-9, within=500) + gv.GP(epsilon=0.2, delta=2e-9, within=300)
     assert g == gv.GP(epsilon="0.3", delta="3e-9", within=300)
@@ -129,7 +129,7 @@ def test_mixtures_are_refused(a: Any, b: Any) -> None:
     assert a != b
 
 
-def test_a_refused_mixture_says_how_to_convert() -> None:
+def test_mixtures_name_conversions() -> None:
     """The message names the conversion that helps."""
     with pytest.raises(IncompatibleGuarantees, match=r"as_cgp\(\)"):
         gv.CGP(rho=1) + gv.GP(epsilon=1)
@@ -170,7 +170,7 @@ def test_a_refused_mixture_says_how_to_convert() -> None:
     ],
     ids=lambda v: repr(v)[:20] if not isinstance(v, int) or abs(v) < 10**9 else "huge",
 )
-def test_numbers_that_are_no_budgets_are_refused(make: Any, budget: Any) -> None:
+def test_bad_budgets_are_refused(make: Any, budget: Any) -> None:
     """A budget is a positive, finite number for which noise has a scale; the message names it."""
     with pytest.raises(InvalidParameter, match=r"^(rho|epsilon) = ") as caught:
         make(budget)
@@ -178,21 +178,21 @@ def test_numbers_that_are_no_budgets_are_refused(make: Any, budget: Any) -> None
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, "nan", True, "much"])
-def test_deltas_outside_their_range_are_refused(delta: Any) -> None:
+def test_bad_deltas_are_refused(delta: Any) -> None:
     """Delta is at least 0 and below 1."""
     with pytest.raises(InvalidParameter, match="delta"):
         gv.GP(epsilon=1, delta=delta)
 
 
 @pytest.mark.parametrize("within", [0, -1, math.inf, math.nan, True, "far"])
-def test_reaches_that_are_no_distances_are_refused(within: Any) -> None:
+def test_bad_reaches_are_refused(within: Any) -> None:
     """A reach is positive and finite; without one the guarantee holds at any distance."""
     with pytest.raises(InvalidParameter, match="within"):
         gv.GP(epsilon=1, delta=1e-9, within=within)
 
 
 @pytest.mark.parametrize("g", [gv.GP(epsilon=1, delta=1e-9), gv.GP(epsilon=1, within=100)])
-def test_what_only_pure_gp_can_do_is_refused_to_others(g: gv.GP) -> None:
+def test_pure_gp_alone(g: gv.GP) -> None:
     """Only pure GP scales, divides, changes its metric, becomes CGP or bounds an attacker."""
     for do in (
         lambda: g * 2,
@@ -225,7 +225,7 @@ def test_guarantees_are_values(g: Guarantee) -> None:
         g.metric = gv.dist_1  # type: ignore[misc]
 
 
-def test_guarantees_read_as_a_person_would_write_them() -> None:
+def test_guarantee_repr() -> None:
     """The repr is the call that makes the guarantee; the text names its unit and metric."""
     assert repr(gv.CGP(rho=5e-5)) == "CGP(rho=5e-05)"
     assert repr(gv.GP(epsilon="0.3", delta=1e-9, within=300, metric="2")) == (
@@ -236,14 +236,14 @@ def test_guarantees_read_as_a_person_would_write_them() -> None:
     assert str(gv.GP(epsilon=1, delta=1e-9, within=20)) == "GP with ε = 1 per m, δ = 1e-09, within 20 m"
 
 
-def test_parts_of_nothing_have_no_total() -> None:
+def test_empty_sums_are_refused() -> None:
     """The total of no guarantees is an error, not a guarantee of nothing."""
     with pytest.raises(InvalidParameter, match="at least one"):
         gv.total([])
 
 
 @pytest.mark.parametrize("make", [lambda b: gv.CGP(rho=b), lambda b: gv.GP(epsilon=b)], ids=["CGP", "GP"])
-def test_what_is_left_is_what_was_not_spent(make: Any) -> None:
+def test_subtraction_is_exact(make: Any) -> None:
     """Subtraction is exact, and a budget that is used up cannot be written."""
     assert make("0.3") - make("0.1") == make("0.2")
     for spent in ("0.3", "0.4"):
@@ -254,7 +254,7 @@ def test_what_is_left_is_what_was_not_spent(make: Any) -> None:
 @pytest.mark.slow
 @MANY
 @given(guarantees, st.fractions(Fraction(1, 100), Fraction(100)))
-def test_fractions_divide_and_multiply_downwards(g: Guarantee, fraction: Fraction) -> None:
+def test_fractions_round_down(g: Guarantee, fraction: Fraction) -> None:
     """A part is never more than the fraction says, and not noticeably less."""
     for part, exact in ((g / fraction, Fraction(g.budget) / fraction), (g * fraction, Fraction(g.budget) * fraction)):
         assert exact * (1 - Fraction(1, 10**29)) <= Fraction(part.budget) <= exact

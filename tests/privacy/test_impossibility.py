@@ -17,8 +17,11 @@ from tests.budgets import MANY, between
 
 @MANY
 @given(between(1e-6, 10), st.integers(2, 10_000), st.floats(0.001, 0.999), st.floats(0, 0.25))
-def test_laplace_releases_compose_no_better_than_linearly(epsilon: float, k: int, slack: float, delta: float) -> None:
-    """Whatever part of kε is to be saved, an event contradicts it."""
+def test_laplace_composes_linearly(epsilon: float, k: int, slack: float, delta: float) -> None:
+    """Laplace releases compose no better than linearly.
+
+    Whatever part of kε is to be saved, an event contradicts it.
+    """
     violation = laplace_composes_linearly(epsilon=epsilon, k=k, slack=slack, delta=delta)
     assert violation.violated
     assert violation.divergence > violation.allowed
@@ -30,7 +33,7 @@ def test_laplace_releases_compose_no_better_than_linearly(epsilon: float, k: int
 
 @MANY
 @given(between(1e-6, 10), between(1e-2, 1e5), st.floats(0, 0.2499))
-def test_gaussian_noise_is_not_gp(epsilon: float, sigma: float, delta: float) -> None:
+def test_gaussian_is_not_gp(epsilon: float, sigma: float, delta: float) -> None:
     """Whatever epsilon Gaussian noise is claimed to have, an event contradicts it."""
     violation = gaussian_is_not_gp(epsilon=epsilon, sigma=sigma, delta=delta)
     assert violation.violated
@@ -39,7 +42,7 @@ def test_gaussian_noise_is_not_gp(epsilon: float, sigma: float, delta: float) ->
 
 
 @pytest.mark.statistical
-def test_the_laplace_violation_is_what_simulation_gives() -> None:
+def test_laplace_violation_simulated() -> None:
     """The two probabilities of the Laplace event are those of drawn noise."""
     runs, k = 200_000, 2
     v = laplace_composes_linearly(epsilon=0.1, k=k, slack=0.9)
@@ -52,7 +55,7 @@ def test_the_laplace_violation_is_what_simulation_gives() -> None:
 
 
 @pytest.mark.statistical
-def test_the_gaussian_violation_is_what_simulation_gives() -> None:
+def test_gaussian_violation_simulated() -> None:
     """The two probabilities of the Gaussian event are those of drawn noise."""
     runs, sigma = 400_000, 3.0
     v = gaussian_is_not_gp(epsilon=0.3, sigma=sigma)
@@ -82,7 +85,7 @@ def test_the_gaussian_violation_is_what_simulation_gives() -> None:
         ("delta", math.nan),
     ],
 )
-def test_the_laplace_violation_refuses_bad_parameters(argument: str, value: Any) -> None:
+def test_laplace_violation_parameters(argument: str, value: Any) -> None:
     """What the theorem does not cover is refused by name."""
     parameters: dict[str, Any] = {"epsilon": 0.1, "k": 10, "slack": 0.1, argument: value}
     with pytest.raises(InvalidParameter, match=rf"^{argument} = "):
@@ -104,7 +107,7 @@ def test_the_laplace_violation_refuses_bad_parameters(argument: str, value: Any)
         ("delta", math.nan),
     ],
 )
-def test_the_gaussian_violation_refuses_bad_parameters(argument: str, value: Any) -> None:
+def test_gaussian_violation_parameters(argument: str, value: Any) -> None:
     """What the lemma does not cover is refused by name."""
     parameters: dict[str, Any] = {"epsilon": 0.1, "sigma": 100, argument: value}
     with pytest.raises(InvalidParameter, match=rf"^{argument} = "):

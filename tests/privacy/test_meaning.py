@@ -22,7 +22,7 @@ from tests.budgets import MANY, budgets
 @MANY
 @given(budgets)
 @example(Decimal("0.100000000000000000000000000022"))
-def test_pure_gp_implies_half_its_square_in_cgp(epsilon: Decimal) -> None:
+def test_gp_implies_cgp(epsilon: Decimal) -> None:
     """ε-GP is (ε²/2)-CGP: exactly, or rounded up at 30 digits."""
     try:
         rho = gv.GP(epsilon=epsilon, metric="2").as_cgp()
@@ -43,7 +43,7 @@ lengths = st.floats(0.1, 1e6)
 
 @MANY
 @given(chances, lengths)
-def test_hiding_and_attacker_are_inverse(chance: float, distance: float) -> None:
+def test_hiding_inverts_attacker(chance: float, distance: float) -> None:
     """An attacker against a budget made for a chance has that chance, or 0.00001 less."""
     for reached in (
         gv.GP.hiding(distance=distance, chance=chance).attacker(distance=distance),
@@ -56,7 +56,7 @@ def test_hiding_and_attacker_are_inverse(chance: float, distance: float) -> None
 @pytest.mark.slow
 @MANY
 @given(st.floats(1e-10, 1), st.floats(1e-10, 1), st.floats(1, 1e5), st.floats(1, 1e5))
-def test_attackers_gain_with_budget_and_distance(b1: float, b2: float, r1: float, r2: float) -> None:
+def test_attackers_gain_with_budget(b1: float, b2: float, r1: float, r2: float) -> None:
     """An attacker is right at least half the time, and more often for larger budgets and places farther apart."""
     (low, high), (near, far) = sorted([b1, b2]), sorted([r1, r2])
     asks: list[Any] = [
@@ -71,7 +71,7 @@ def test_attackers_gain_with_budget_and_distance(b1: float, b2: float, r1: float
 
 @MANY
 @given(st.floats(1e-10, 1), st.floats(1, 1e4))
-def test_gaussian_noise_leaves_an_attacker_less_than_others_may(rho: float, distance: float) -> None:
+def test_gaussian_attackers_gain_less(rho: float, distance: float) -> None:
     """The bound for Gaussian noise is below the bound for any mechanism, which is below that of pure GP √(2ρ)."""
     g = gv.CGP(rho=rho)
     gaussian, general = g.attacker(distance=distance, gaussian=True), g.attacker(distance=distance)
@@ -81,8 +81,11 @@ def test_gaussian_noise_leaves_an_attacker_less_than_others_may(rho: float, dist
 
 
 @pytest.mark.statistical
-def test_the_gaussian_attacker_is_the_likelihood_ratio_test() -> None:
-    """An attacker who takes the nearer of two places is as often right as the bound for Gaussian noise says."""
+def test_gaussian_attacker_is_optimal() -> None:
+    """The Gaussian attacker is the likelihood ratio test.
+
+    An attacker who takes the nearer of two places is as often right as the bound for Gaussian noise says.
+    """
     rho, distance, runs = 5e-5, 200.0, 200_000
     noise = np.random.default_rng(3).normal(scale=1 / math.sqrt(2 * rho), size=runs)
     right = float((noise < distance / 2).mean())
@@ -100,7 +103,7 @@ def _renyi(a: float, alpha: float) -> float:
 
 
 @pytest.mark.parametrize("a", [0.501, 0.55, 0.75, 0.9, 0.99, 0.999999])
-def test_randomised_response_attains_the_bounds(a: float) -> None:
+def test_randomised_response_attains(a: float) -> None:
     """Randomised response that is right with probability a is ρ-CGP and ε-GP with the budgets of hiding(a)."""
     r = 150.0
     logit = math.log(a / (1 - a))
@@ -115,7 +118,7 @@ def test_randomised_response_attains_the_bounds(a: float) -> None:
     assert gv.GP(epsilon=logit / r).attacker(distance=r) == pytest.approx(a, abs=1e-9)
 
 
-def test_budgets_that_hide_are_rounded_down_at_six_digits() -> None:
+def test_hiding_rounds_down() -> None:
     """hiding() gives six digits, never more than the formula."""
     g = gv.CGP.hiding(distance=200, chance=0.75)
     exact = 0.5 * math.log(3) / 200**2
@@ -126,7 +129,7 @@ def test_budgets_that_hide_are_rounded_down_at_six_digits() -> None:
 
 
 @pytest.mark.parametrize("distance", [0, -1, math.inf, math.nan, "far", None])
-def test_distances_that_are_none_are_refused(distance: Any) -> None:
+def test_bad_distances_are_refused(distance: Any) -> None:
     """A distance between places is positive and finite."""
     for do in (
         functools.partial(gv.CGP(rho=1).attacker, distance=distance),
@@ -139,7 +142,7 @@ def test_distances_that_are_none_are_refused(distance: Any) -> None:
 
 
 @pytest.mark.parametrize("chance", [0.5, 1, 0, 1.5, -1, math.nan, "often", None])
-def test_chances_that_are_none_are_refused(chance: Any) -> None:
+def test_bad_chances_are_refused(chance: Any) -> None:
     """A chance is above a coin flip and below certainty."""
     for hiding in (gv.CGP.hiding, gv.GP.hiding):
         with pytest.raises(InvalidParameter, match="chance"):

@@ -48,7 +48,7 @@ def test_the_metrics_are_ordered(pair: tuple[NDArray[np.float64], NDArray[np.flo
 @pytest.mark.slow
 @MANY
 @given(pairs())
-def test_the_metrics_are_what_they_say(pair: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
+def test_metric_definitions(pair: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
     """The three metrics are the largest, the root of the squares and the sum of the points' distances."""
     x, y = pair
     each = np.linalg.norm(x - y, axis=1)
@@ -62,7 +62,7 @@ def test_the_metrics_are_what_they_say(pair: tuple[NDArray[np.float64], NDArray[
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(METRICS, METRICS)))
 @settings(max_examples=50)
 @given(pair=pairs(), factor=st.floats(1e-6, 10))
-def test_a_guarantee_under_another_metric_allows_as_much(
+def test_conversion_allows_as_much(
     source: str, target: str, pair: tuple[NDArray[np.float64], NDArray[np.float64]], factor: float
 ) -> None:
     """What is promised under another metric is never less than what the guarantee allowed, on any two tuples."""
@@ -90,7 +90,7 @@ def test_a_guarantee_under_another_metric_allows_as_much(
         ("1", "inf", 2),
     ],
 )
-def test_smaller_metrics_cost_the_ratio_and_its_square(source: str, target: str, power: int, n: int) -> None:
+def test_smaller_metrics_cost(source: str, target: str, power: int, n: int) -> None:
     """Towards a smaller metric epsilon grows by n^(power/2), rho by n^power; towards a larger one neither changes."""
     rho = gv.CGP(rho=1e-4, metric=source).under(target, n=n)
     assert rho == gv.CGP(rho=Decimal("1e-4") * n**power, metric=target)
@@ -104,7 +104,7 @@ def test_smaller_metrics_cost_the_ratio_and_its_square(source: str, target: str,
 
 
 @pytest.mark.parametrize(("source", "target"), [("2", "inf"), ("1", "2"), ("1", "inf")])
-def test_the_cost_of_a_smaller_metric_is_met(source: str, target: str) -> None:
+def test_conversion_is_tight(source: str, target: str) -> None:
     """Where all points move alike the converted guarantee allows exactly what the first one did: none is smaller."""
     x = np.arange(14.0).reshape(7, 2)
     y = x + np.array([3.0, 4.0])
@@ -115,14 +115,14 @@ def test_the_cost_of_a_smaller_metric_is_met(source: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["inf", "2", "1"])
-def test_a_sum_of_many_digits_is_unchanged_under_larger_metrics(target: str) -> None:
+def test_larger_metrics_keep_digits(target: str) -> None:
     """Towards a larger metric not even the digits beyond the thirtieth change."""
     many = gv.CGP(rho=1) / 3 + gv.CGP(rho=10**10) / 3
     assert many.under(target, n=5).rho == many.rho
 
 
 @pytest.mark.parametrize("metric", ["3", "euclid", "", 3, None, "Inf"])
-def test_an_unknown_metric_is_refused(metric: Any) -> None:
+def test_unknown_metrics_are_refused(metric: Any) -> None:
     """The metrics are "inf", "2" and "1", and the message says so."""
     for do in (lambda: gv.CGP(rho=1, metric=metric), lambda: gv.GP(epsilon=1).under(metric, n=2)):
         with pytest.raises(InvalidParameter, match='"inf", "2" or "1"'):
@@ -130,14 +130,14 @@ def test_an_unknown_metric_is_refused(metric: Any) -> None:
 
 
 @pytest.mark.parametrize("shapes", [((2, 2), (3, 2)), ((2, 2), (2, 3)), ((4,), (4,)), ((2, 2, 2), (2, 2, 2))])
-def test_tuples_that_are_not_alike_have_no_distance(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_unequal_shapes_are_refused(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     """A metric takes two (n, d) tuples of one shape."""
     with pytest.raises(gv.errors.InvalidData, match="shape"):
         gv.dist_inf(np.zeros(shapes[0]), np.zeros(shapes[1]))
 
 
 @pytest.mark.parametrize("microseconds", [1, 999_999, 86_399_960_000, 3_599_999_999, 1_234_567_500_001, 2**61 + 1])
-def test_names_of_lengths_are_exact(microseconds: int) -> None:
+def test_length_names_are_exact(microseconds: int) -> None:
     """A certificate names the very length that was protected, so that it is read back as no other."""
     metric = unit_metric(stretch=microseconds)
     assert as_metric(metric.name) == metric

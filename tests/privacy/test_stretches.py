@@ -50,8 +50,11 @@ def units(times: Index, stretch: int, persons: Index | None) -> list[Index]:
 
 @MANY
 @given(timed())
-def test_sizes_are_those_of_the_largest_stretch_that_holds_a_point(case: tuple[Index, int, Index | None]) -> None:
-    """Brute force over all stretches finds the same sizes, with ties, several persons, and times in any order."""
+def test_sizes_match_brute_force(case: tuple[Index, int, Index | None]) -> None:
+    """Sizes are those of the largest stretch that holds a point.
+
+    Brute force over all stretches finds the same sizes, with ties, several persons, and times in any order.
+    """
     found = stretch_sizes(*case)
     expected = np.zeros(len(case[0]), int)
     for unit in units(*case):
@@ -62,7 +65,7 @@ def test_sizes_are_those_of_the_largest_stretch_that_holds_a_point(case: tuple[I
 @pytest.mark.slow
 @MANY
 @given(timed())
-def test_the_shares_of_a_stretch_add_up_to_at_most_one(case: tuple[Index, int, Index | None]) -> None:
+def test_shares_add_to_one(case: tuple[Index, int, Index | None]) -> None:
     """Σ 1/w_i over any stretch is at most 1, exactly, and is 1 over the largest one."""
     sizes = stretch_sizes(*case)
     sums = [sum(Fraction(1, int(sizes[i])) for i in unit) for unit in units(*case)]
@@ -72,8 +75,8 @@ def test_the_shares_of_a_stretch_add_up_to_at_most_one(case: tuple[Index, int, I
 @pytest.mark.slow
 @MANY
 @given(timed(), st.randoms(use_true_random=False))
-def test_the_largest_sum_is_found_and_never_too_small(case: tuple[Index, int, Index | None], random: object) -> None:
-    """Brute force over all stretches finds the same sum of values."""
+def test_sums_match_brute_force(case: tuple[Index, int, Index | None], random: object) -> None:
+    """The largest sum is found and never too small. Brute force over all stretches finds the same sum of values."""
     values = np.array([random.choice([0.0, 1 / 3, 0.1, 1.0, 7.5]) for _ in case[0]])  # type: ignore[attr-defined]
     most = max(math.fsum(values[unit]) for unit in units(*case))
     found = largest_stretch_sum(values, *case)
@@ -82,7 +85,7 @@ def test_the_largest_sum_is_found_and_never_too_small(case: tuple[Index, int, In
 
 @MANY
 @given(timed(), st.data())
-def test_trips_of_every_closed_stretch(case: tuple[Index, int, Index | None], data: st.DataObject) -> None:
+def test_trips_match_brute_force(case: tuple[Index, int, Index | None], data: st.DataObject) -> None:
     """Brute force over all stretches finds the same numbers of trips, with ends exactly a stretch apart."""
     first, stretch, persons = case
     lengths = st.sampled_from([0, 1, stretch - 1, stretch, stretch + 1, -stretch, 3 * stretch])
@@ -110,7 +113,7 @@ SECONDS = st.one_of(
 
 @MANY
 @given(SECONDS, st.integers(1, 10**12), st.floats(0, 1), st.sampled_from([1, 1000, 10**6, 10**9]))
-def test_rounding_tears_no_unit_apart(start: float, stretch: int, share: float, per_second: int) -> None:
+def test_rounding_keeps_units_whole(start: float, stretch: int, share: float, per_second: int) -> None:
     """Two real times in one closed stretch are in one closed stretch of whole microseconds, whatever their unit."""
     start *= per_second
     limit = Fraction(start) + Fraction(stretch * per_second, 10**6)
@@ -133,12 +136,12 @@ def test_rounding_tears_no_unit_apart(start: float, stretch: int, share: float, 
         [1_777_593_600.29, 1_777_680_000.29],
     ],
 )
-def test_a_day_has_both_its_ends(times: object) -> None:
+def test_days_have_both_ends(times: object) -> None:
     """Times a day apart, or a little less, are in one day: as texts, datetimes, durations or numbers."""
     assert stretch_sizes(read_times(times).microseconds, 86_400 * 10**6).tolist() == [2, 2]
 
 
-def test_sums_over_many_persons_lose_nothing() -> None:
+def test_person_sums_lose_nothing() -> None:
     """What thousands of other persons add up to does not round the sum of one person away."""
     rng = np.random.default_rng(1)
     values = rng.random((100_000, 4)) * 1e3
@@ -150,7 +153,7 @@ def test_sums_over_many_persons_lose_nothing() -> None:
     assert exactly <= found <= exactly * (1 + 1e-12)
 
 
-def test_values_of_nothing_add_up_to_nothing() -> None:
+def test_empty_values() -> None:
     """No points, and points with no share."""
     none = np.empty(0, dtype=np.int64)
     assert largest_stretch_sum(np.empty(0), none, 10) == 0.0
@@ -160,9 +163,7 @@ def test_values_of_nothing_add_up_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("together", [1, 2, 3, 7])
-def test_persons_who_do_not_fit_on_one_axis_are_measured_in_groups(
-    together: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_persons_are_grouped(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The groups give the sizes, sums and rows that one axis gives."""
     rng = np.random.default_rng(together)
     times, persons, values = rng.integers(0, 1000, 300), rng.integers(0, 7, 300), rng.random(300)
@@ -176,7 +177,7 @@ def test_persons_who_do_not_fit_on_one_axis_are_measured_in_groups(
     assert kept_of_thinned(times, 50, persons).tolist() == whole[1].tolist()
 
 
-def test_times_as_far_apart_as_can_be_are_measured() -> None:
+def test_extreme_times() -> None:
     """The first and the last year that datetimes can have fit on the axis with a long stretch."""
     ends = np.array([-(2**60), 2**60, 2**60])
     assert stretch_sizes(ends, 2**40, np.array([0, 1, 1])).tolist() == [1, 2, 2]
@@ -184,7 +185,7 @@ def test_times_as_far_apart_as_can_be_are_measured() -> None:
 
 @MANY
 @given(timed())
-def test_thinning_keeps_the_first_row_of_each_interval(case: tuple[Index, int, Index | None]) -> None:
+def test_thinning_keeps_first_rows(case: tuple[Index, int, Index | None]) -> None:
     """Each person keeps one row in every interval of time, the earliest, and of several the first."""
     times, step, persons = case
     kept = kept_of_thinned(times, step, persons)
@@ -195,7 +196,7 @@ def test_thinning_keeps_the_first_row_of_each_interval(case: tuple[Index, int, I
 
 
 @pytest.mark.parametrize("form", ["%d/%b/%Y %H:%M:%S", "%d-%B-%Y %H:%M:%S", "%d %b %Y %I:%M:%S %p"])
-def test_months_in_words_are_read(form: str) -> None:
+def test_worded_months(form: str) -> None:
     """They are beyond doubt; only dates of numbers have two readings."""
     days = pd.date_range("2022-11-04T08:01:32Z", periods=4, freq="17D")
     assert read_times([*days.strftime(form)]).microseconds.tolist() == [day.value // 1000 for day in days]

@@ -50,7 +50,7 @@ def apart(metric: Metric, x: np.ndarray, times: np.ndarray, whose: np.ndarray) -
 
 
 @pytest.mark.slow
-def test_metrics_are_ordered_as_their_distances_are() -> None:
+def test_metrics_order_by_distance() -> None:
     """`is_at_most` holds for a pair exactly if no random tuple of timed points contradicts it."""
     rng = np.random.default_rng(1)
     contradicted = set()
@@ -65,7 +65,7 @@ def test_metrics_are_ordered_as_their_distances_are() -> None:
         assert a.is_at_most(b) == ((a, b) not in contradicted), (a, b)
 
 
-def test_distances_of_units_are_metrics_between_the_largest_and_the_sum() -> None:
+def test_unit_distances_are_metrics() -> None:
     """They are symmetric, obey the triangle inequality, and lie between dist_inf and dist_1."""
     rng = np.random.default_rng(2)
     for _ in range(30):
@@ -102,7 +102,7 @@ def test_straight_movements_suffice() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_metrics_are_known_again_by_their_names(metric: Metric) -> None:
+def test_metrics_by_name(metric: Metric) -> None:
     """A certificate's name of a metric gives the metric."""
     assert as_metric(str(metric)) == metric == as_metric(metric.name) == as_metric(metric)
 
@@ -118,13 +118,13 @@ def test_other_names_are_refused(name: str) -> None:
         as_metric(name)
 
 
-def test_metrics_of_units_need_times() -> None:
+def test_unit_metrics_need_times() -> None:
     """Locations alone do not tell their distance."""
     with pytest.raises(InvalidData, match="unit_distance"):
         as_metric("1 day")([[0, 0]], [[1, 1]])
 
 
-def test_the_metric_of_one_person_is_without_the_others() -> None:
+def test_one_person_metric() -> None:
     """For one person, all points of a person are everything."""
     found = {name: as_metric(name).of_one_person for name in NAMES}
     assert found["person"] == dist_inf
@@ -133,7 +133,7 @@ def test_the_metric_of_one_person_is_without_the_others() -> None:
 
 
 @pytest.mark.parametrize("guarantee", [CGP(rho=1e-4, metric="1 day"), GP(epsilon=0.01, metric="1 day")], ids=str)
-def test_guarantees_hold_for_smaller_units_and_are_not_known_for_larger_ones(guarantee: CGP | GP) -> None:
+def test_guarantees_for_smaller_units(guarantee: CGP | GP) -> None:
     """The budget is the same inside a unit; for larger units it depends on the release."""
     for smaller in ("1 day", "6 hours", "person, 1 day", "person, 6 hours", "1"):
         assert guarantee.under(smaller, n=7) == guarantee.under_unit(as_metric(smaller))
@@ -158,7 +158,7 @@ def test_guarantees_hold_for_smaller_units_and_are_not_known_for_larger_ones(gua
         (60, "1 minute"),
     ],
 )
-def test_lengths_of_time_are_read_and_worded(given: str | float | timedelta, words: str) -> None:
+def test_durations_are_read(given: str | float | timedelta, words: str) -> None:
     """Texts, timedeltas and numbers of seconds; the words are read back as the same length."""
     length = as_duration("unit", given)
     assert duration_words(length) == words
@@ -168,7 +168,7 @@ def test_lengths_of_time_are_read_and_worded(given: str | float | timedelta, wor
 @pytest.mark.parametrize(
     "wrong", ["0 days", "-1 day", "1 month", "day", "", 0, -1.0, float("nan"), float("inf"), True, None]
 )
-def test_what_is_no_length_of_time_is_refused(wrong: object) -> None:
+def test_bad_durations_are_refused(wrong: object) -> None:
     """An error names the argument, the value, what is allowed and a remedy."""
     with pytest.raises(InvalidParameter, match=r"thin = .*must be a length of time such as .*positive"):
         as_duration("thin", wrong)  # type: ignore[arg-type]

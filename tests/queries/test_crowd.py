@@ -79,7 +79,7 @@ def sums_of_squares(m: int, t: Fraction) -> tuple[Fraction, Fraction]:
 
 
 @pytest.mark.parametrize("m", range(1, 21))
-def test_sums_of_squares_have_their_closed_forms(m: int) -> None:
+def test_sums_of_squares(m: int) -> None:
     """A and B are polynomials of degree at most 6 between centres; they agree with the formulas at seven points."""
     for t in (Fraction(k, 6) for k in range(7)):
         cells = range(-2 * m, 2 * m + 2)
@@ -90,7 +90,7 @@ def test_sums_of_squares_have_their_closed_forms(m: int) -> None:
     assert square_sums(m) == (centre[0], edge[0], centre[1], edge[1])
 
 
-def test_the_inequalities_of_the_proofs_hold() -> None:
+def test_proof_inequalities() -> None:
     """The proofs for maps and flows need three inequalities between the coefficients of A and B."""
     for m in range(1, 65):
         slope, value = square_sums(m)[1], square_sums(m)[2]
@@ -103,7 +103,7 @@ def test_the_inequalities_of_the_proofs_hold() -> None:
         assert 2 * gamma * value <= least * value * rest / 2, m
 
 
-def test_the_constants_of_the_narrowest_kernel() -> None:
+def test_narrowest_kernel_constants() -> None:
     """K² = 13/32 for maps."""
     assert 13 / 32 <= Fraction(heat_constant(1)) ** 2 < 13 / 32 + 2.0**-51
     assert flow_constant(1) == pytest.approx(0.432323, abs=1e-6)
@@ -136,19 +136,19 @@ def check_constant(query: CrowdQuery[Any], count: int = 2, *, starts: int = 6) -
 
 
 @pytest.mark.parametrize("side", [1, 2, 3])
-def test_the_constant_of_a_map_is_attained(side: int) -> None:
-    """Two places of one person, each of half its weight."""
+def test_map_constant_attained(side: int) -> None:
+    """The constant of a map is attained. Two places of one person, each of half its weight."""
     check_constant(CrowdMap(2, 2, RHO, lattice=lattice(4 * side + 3), side=side))
 
 
-def test_the_constant_grows_with_the_weight_of_a_unit() -> None:
+def test_constant_grows_with_weight() -> None:
     """A person of three visits counts three times."""
     check_constant(CrowdMap(3, 2, RHO, lattice=lattice(7), weight=3.0, total=3.0), 3)
 
 
 @pytest.mark.parametrize("side", [1, 2])
-def test_the_constant_of_counts_is_attained_by_two_half_planes(side: int) -> None:
-    """At the edge between them."""
+def test_count_constant_attained(side: int) -> None:
+    """The constant of counts is attained by two half-planes. At the edge between them."""
     at = lattice(4 * side + 4)
     check_constant(RegionCounts(2, 2, RHO, lattice=at, side=side, regions=halves(at)))
 
@@ -171,12 +171,15 @@ def check_counts_with_map(gain: float | None = None) -> None:
 
 
 @pytest.mark.parametrize("gain", [None, 0.1, 30.0])
-def test_the_constant_of_counts_with_a_map_is_attained(gain: float | None) -> None:
-    """Where those of both are: it is the root of the sum of their squares."""
+def test_counts_with_map_attained(gain: float | None) -> None:
+    """The constant of counts with a map is attained.
+
+    Where those of both are: it is the root of the sum of their squares.
+    """
     check_counts_with_map(gain)
 
 
-def test_counts_and_map_share_the_budget() -> None:
+def test_shared_budget() -> None:
     """With equal shares each has the noise that it has alone for half of the budget."""
     query, half = counts_with_map(2), CGP(rho=RHO.rho / 2, metric="1")
     assert query.beside is not None
@@ -189,7 +192,7 @@ def test_counts_and_map_share_the_budget() -> None:
     assert query.zcdp().rho == pytest.approx(alone.zcdp().rho + around.zcdp().rho)
 
 
-def test_counts_with_a_map_have_two_parts() -> None:
+def test_counts_with_map_parts() -> None:
     """Both parts, by slice, are those of the queries alone; sums of two processes are added."""
     rng = np.random.default_rng(4)
     query = counts_with_map(50, slices=2)
@@ -208,7 +211,7 @@ def test_counts_with_a_map_have_two_parts() -> None:
     assert query.ask_sums(sums, Experiment(np.random.default_rng(1))).value.shape == (2, 2 + 72)
 
 
-def test_counts_with_a_map_are_described_and_checked() -> None:
+def test_counts_with_map_checks() -> None:
     """Parameters tell maps apart; Laplace noise, which grows with the cells, has none beside."""
     query, other = counts_with_map(2), counts_with_map(2, gain=0.5)
     assert query.comparable
@@ -226,7 +229,7 @@ def check_flows(side: int = 1) -> None:
 
 
 @pytest.mark.parametrize("side", [1, 2])
-def test_the_constant_of_flows_is_attained(side: int) -> None:
+def test_flow_constant_attained(side: int) -> None:
     """It is smaller than √2·K·max‖κ‖, and a search finds it."""
     check_flows(side)
     assert flow_constant(side) < math.sqrt(2) * heat_constant(side) * float(square_sums(side).value_at_centre)
@@ -234,7 +237,7 @@ def test_the_constant_of_flows_is_attained(side: int) -> None:
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_no_step_changes_a_crowd_answer_faster_than_its_constant(data: st.DataObject) -> None:
+def test_no_step_is_faster(data: st.DataObject) -> None:
     """Steps of any length from any place, inside, at the border and outside of the lattice."""
     side = data.draw(st.sampled_from([1, 2, 4]))
     at = Lattice(-100, 50, 80.0, 6, 4)
@@ -269,8 +272,11 @@ def rates(t: Floats, theta: float, m: int) -> Floats:
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 8])
-def test_the_total_variation_is_bounded_closely(m: int) -> None:
-    """A search over places and directions finds 99% of the bound and never more, and two regions attain it."""
+def test_total_variation_bound(m: int) -> None:
+    """The total variation is bounded closely.
+
+    A search over places and directions finds 99% of the bound and never more, and two regions attain it.
+    """
     rng = np.random.default_rng(3)
     best, found = 0.0, np.zeros(3)
     for start in range(8):
@@ -290,10 +296,10 @@ def test_the_total_variation_is_bounded_closely(m: int) -> None:
     assert np.linalg.norm(two) >= 0.99 * variation(m) * math.sqrt(1 / 2)
 
 
-def test_the_fisher_information_is_bounded() -> None:
-    """(FISHER - Σ p'²/p)·p(t)·p(1-t) is positive: its coefficients in Bernstein polynomials of q = t(1-t) are.
+def test_fisher_information_bound() -> None:
+    """The Fisher information is bounded.
 
-    The outer two of four cells contribute 3/2 everywhere. For the inner two, the numerator is a polynomial in q.
+    (FISHER - Σ p'²/p)·p(t)·p(1-t) is positive: its coefficients in Bernstein polynomials of q = t(1-t) are.
     """
 
     def poly(*coefficients: Fraction | int) -> np.ndarray[Any, Any]:
@@ -343,7 +349,7 @@ def test_the_fisher_information_is_bounded() -> None:
     assert float(sum(exact_slope(t - i) ** 2 / exact_spline(t - i) for i in range(-1, 3))) > 0.9999 * FISHER
 
 
-def test_flows_between_half_planes_need_less_than_twice_the_noise_of_counts() -> None:
+def test_half_plane_flows() -> None:
     """The bound is below 2·K_counts, and a search finds no faster change."""
     at = lattice(8)
     query = Flows(1, 2, RHO, lattice=at, regions=halves(at))
@@ -355,14 +361,14 @@ def test_flows_between_half_planes_need_less_than_twice_the_noise_of_counts() ->
     assert flow_variation(1) <= 2 * variation(1)
 
 
-def test_small_regions_get_the_constant_of_the_map() -> None:
+def test_small_region_constants() -> None:
     """If every region is a cell, counts are the map."""
     at = lattice(7)
     query = RegionCounts(2, 2, RHO, lattice=at, side=2, regions=Regions(at, np.eye(at.cells)))
     assert query.constant == pytest.approx(CrowdMap(2, 2, RHO, lattice=at, side=2).constant)
 
 
-def test_the_search_notices_that_off_diagonal_entries_count() -> None:
+def test_off_diagonals_count() -> None:
     """For splines of degree 1 the product of suprema is √2, which is no bound: the search finds √3."""
     at = lattice(5)
 
@@ -396,8 +402,11 @@ def check_divergence(guarantee: CGP | GP) -> None:
 
 
 @pytest.mark.parametrize("guarantee", [RHO, EPSILON])
-def test_the_divergence_is_within_the_guarantee(guarantee: CGP | GP) -> None:
-    """Under CGP and under GP, for a small step, which uses nearly all of it, and for a large one."""
+def test_divergence_keeps_guarantee(guarantee: CGP | GP) -> None:
+    """The divergence is within the guarantee.
+
+    Under CGP and under GP, for a small step, which uses nearly all of it, and for a large one.
+    """
     check_divergence(guarantee)
 
 
@@ -420,7 +429,7 @@ def test_noise_follows_its_law(method: str) -> None:
     check_noise(CrowdMap(10, 2, RHO, method, lattice=Lattice(0, 0, 100, 300, 300)))
 
 
-def test_noise_of_two_versions_is_the_same_and_the_value_is_added() -> None:
+def test_versions_share_noise() -> None:
     """With the same random bits the answers differ by the values, rounded to the grid of the noise."""
     query = CrowdMap(400, 2, RHO, lattice=lattice(6))
     x = np.random.default_rng(1).uniform([-350, 1200], [250, 1800], size=(400, 2))
@@ -437,7 +446,7 @@ def test_noise_of_two_versions_is_the_same_and_the_value_is_added() -> None:
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 5])
-def test_sums_agree_with_exact_arithmetic(side: int) -> None:
+def test_sums_are_exact(side: int) -> None:
     """Doubles are within the stated error of fractions, which is tiny, for places on edges and anywhere."""
     at = Lattice(-123.4, 987.6, 70.7, 5, 4)
     rng = np.random.default_rng(side)
@@ -475,12 +484,12 @@ def check_order_does_not_matter(ends: int) -> None:
 
 
 @pytest.mark.parametrize("ends", [1, 2])
-def test_the_order_of_batches_does_not_matter(ends: int) -> None:
-    """For points and for trips."""
+def test_batch_order_is_irrelevant(ends: int) -> None:
+    """The order of batches does not matter. For points and for trips."""
     check_order_does_not_matter(ends)
 
 
-def test_many_small_weights_are_not_lost() -> None:
+def test_small_weights_count() -> None:
     """A sum of a hundred thousand weights beside a large one is exact to the last bits."""
     at = lattice(4)
     centre = np.array([[at.west + 1.5 * CELL, at.south + 1.5 * CELL]])
@@ -493,7 +502,7 @@ def test_many_small_weights_are_not_lost() -> None:
     assert query.sums_rounding < 1e-6
 
 
-def test_the_stated_error_is_below_a_micrometre_for_ten_million_points() -> None:
+def test_ten_million_points_error() -> None:
     """100 000 persons, 10 million points, a million cells of 500 m: doubles count for less than a micrometre."""
     at = Lattice(0, 0, 500, 1000, 1000)
     for side in (1, 2, 4):
@@ -525,7 +534,7 @@ def test_values_follow_their_definition(side: int) -> None:
     assert evaluated(CrowdMap(40, 2, RHO, lattice=at), inside, weights).sum() == pytest.approx(weights.sum())
 
 
-def test_slices_have_blocks_of_their_own() -> None:
+def test_slices_have_blocks() -> None:
     """Each block is the map of the points of its slice; the constant is the same."""
     at = lattice(6)
     rng = np.random.default_rng(10)
@@ -548,7 +557,7 @@ def test_slices_have_blocks_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["map", "counts", "flows"])
-def test_replacing_a_person_moves_the_value_by_no_more_than_stated(kind: str) -> None:
+def test_replacing_a_person(kind: str) -> None:
     """Places at two far cells attain the bound of maps and flows; zCDP follows from it and the noise."""
     at = lattice(10)
     queries: dict[str, CrowdQuery[Any]] = {
@@ -564,8 +573,11 @@ def test_replacing_a_person_moves_the_value_by_no_more_than_stated(kind: str) ->
     assert 0.9 * allowed <= moved <= allowed * (1 + 1e-9)
 
 
-def test_zcdp_is_stated_and_said_to_be_empty_where_it_is() -> None:
-    """1.231·ρ·s² for the narrowest kernel; Laplace noise has no more."""
+def test_zcdp_is_stated() -> None:
+    """ZCDP is stated and said to be empty where it is.
+
+    1.231·ρ·s² for the narrowest kernel; Laplace noise has no more.
+    """
     small, large = (CrowdMap(9, 2, CGP(rho=rho, metric="1"), lattice=lattice(5)) for rho in (5e-5, 5e-3))
     assert small.zcdp().rho == pytest.approx(0.5 * 32 / 13 * 5e-5 * CELL**2, rel=1e-6)
     assert not small.zcdp().says_nothing
@@ -578,7 +590,7 @@ def test_zcdp_is_stated_and_said_to_be_empty_where_it_is() -> None:
 # ------------------------------------------------------------------------------------------------------- regions
 
 
-def test_regions_cover_cells_as_their_polygons_do() -> None:
+def test_regions_cover_cells() -> None:
     """Shares are those of intersections of all cells with all polygons: holes, parts, overlaps, beyond the lattice."""
     at = Lattice(-10, 20, 7.0, 9, 13)
     ring = shapely.Point(30, 50).buffer(25).difference(shapely.Point(33, 47).buffer(12))
@@ -624,20 +636,20 @@ def test_regions_are_checked() -> None:
         ({"guarantee": CGP(rho=1, metric="inf"), "total": 5.0}, "total"),
     ],
 )
-def test_parameters_are_checked_when_a_query_is_made(wrong: dict[str, Any], named: str) -> None:
+def test_parameters_are_checked(wrong: dict[str, Any], named: str) -> None:
     """Before any data is seen; the message names the parameter."""
     given: dict[str, Any] = {"n": 5, "dimension": 2, "guarantee": RHO, "lattice": lattice(4)} | wrong
     with pytest.raises(InvalidParameter, match=named):
         CrowdMap(**given)
 
 
-def test_flows_between_too_many_cells_are_refused() -> None:
+def test_too_many_cells() -> None:
     """All pairs of cells have to fit into memory."""
     with pytest.raises(InvalidParameter, match="cells larger"):
         Flows(5, 2, RHO, lattice=lattice(200))
 
 
-def test_points_that_contradict_what_is_public_are_refused() -> None:
+def test_contradicting_points_are_refused() -> None:
     """More points or weights than stated, negative weights, and coordinates that are not finite."""
     query = CrowdMap(2, 2, RHO, lattice=lattice(4))
     sums = query.accumulator()
@@ -655,7 +667,7 @@ def test_points_that_contradict_what_is_public_are_refused() -> None:
         sums.merge(PlaceSums(lattice(4), 2, 2, 2.0))
 
 
-def test_one_unit_of_all_points_shares_its_weight() -> None:
+def test_one_unit_shares_weight() -> None:
     """Under dist_inf all points are one unit of weight 1: each has 1/n."""
     query = CrowdMap(10, 2, CGP(rho=1e-4, metric="inf"), lattice=lattice(5))
     assert query.all_weights == 1
@@ -664,7 +676,7 @@ def test_one_unit_of_all_points_shares_its_weight() -> None:
     assert abs(found.sum() - 1) < 30 * query.mechanism.scale
 
 
-def test_parameters_are_written_as_json_and_identify_regions() -> None:
+def test_parameters_as_json() -> None:
     """Two queries about other regions differ; the number of points and the budget are left out."""
     at = lattice(4)
     counts = RegionCounts(5, 2, RHO, lattice=at, regions=halves(at))
@@ -676,7 +688,7 @@ def test_parameters_are_written_as_json_and_identify_regions() -> None:
     assert Flows(5, 2, RHO, lattice=at).parameters()["regions"] is None
 
 
-def test_blur_and_roundings_are_stated() -> None:
+def test_blur_is_stated() -> None:
     """The blur is the kernel's standard deviation; rounding points adds to the error."""
     query = CrowdMap(50, 2, RHO, lattice=lattice(30), side=3, rounding=0.01)
     across = kernel(middle(30, 1)[0], query.lattice, 3).sum(axis=0)

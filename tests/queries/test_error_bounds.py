@@ -50,7 +50,7 @@ def measured() -> Iterator[Ask]:
 
 
 @EXACT
-def test_exact_bound_holds_and_is_tight(name: str, measured: Ask) -> None:
+def test_exact_bound_is_tight(name: str, measured: Ask) -> None:
     """At most 5% of errors exceed error(0.05), and it is at most 1.05 times their 95% quantile, up to chance.
 
     The same checks reject the bound of a scale that is 10% too small, and a bound that is 25% too large.
@@ -71,7 +71,7 @@ def test_worst_case_bound_holds(name: str, measured: Ask) -> None:
 
 
 @AT_WORST
-def test_nearest_is_exact_at_worst(budget: dict[str, float]) -> None:
+def test_nearest_worst_case(budget: dict[str, float]) -> None:
     """On the tuple that is worst for it the bound of one nearest neighbour is exact; one 10% smaller is rejected."""
     at_bound = nearest_at_worst(500, 3000, **budget)
     assert not at_bound.fails_too_often()
@@ -80,14 +80,14 @@ def test_nearest_is_exact_at_worst(budget: dict[str, float]) -> None:
 
 
 @AT_WORST
-def test_first_within_holds_at_worst(budget: dict[str, float]) -> None:
+def test_first_within_worst_case(budget: dict[str, float]) -> None:
     """The bound of the first visit holds on the tuple that is worst for it; one 15% smaller is rejected."""
     assert not first_within_at_worst(2000, 1500, **budget).fails_too_often()
     assert first_within_at_worst(2000, 1500, factor=0.85, **budget).fails_too_often(0.85)
 
 
 @requires_cabspotting
-def test_taxis_are_read_in_metres() -> None:
+def test_taxis_in_metres() -> None:
     """A taxi's points lie around San Francisco in metres of UTM zone 10N, and consecutive ones near each other."""
     x = trajectory(0)
     assert x.ndim == 2

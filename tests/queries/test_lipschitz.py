@@ -83,7 +83,7 @@ def pairs(draw: st.DrawFn, least: int = 1, planar: bool = False) -> tuple[Floats
 @EVERY_SUMMARY
 @settings(max_examples=100)
 @given(data=st.data())
-def test_no_summary_changes_faster_than_its_constant(name: str, data: st.DataObject) -> None:
+def test_summaries_keep_their_constant(name: str, data: st.DataObject) -> None:
     """|f(x) - f(x')| ≤ K·dist(x, x') under every metric, for tuples far apart, close by, tied or equal."""
     x, y = data.draw(pairs(planar=name == "distance to an area"))
     n, d = x.shape
@@ -96,7 +96,7 @@ def test_no_summary_changes_faster_than_its_constant(name: str, data: st.DataObj
 @pytest.mark.slow
 @EVERY_SUMMARY
 @pytest.mark.parametrize("metric", METRICS)
-def test_no_climb_finds_a_faster_change(name: str, metric: str) -> None:
+def test_climbing_finds_no_faster(name: str, metric: str) -> None:
     """Hill climbing from random tuples towards the fastest change never gets beyond the constant."""
     rng = np.random.default_rng(11)
     for n, d in ((1, 2), (2, 2), (3, 2), (4, 2), (5, 2)):
@@ -241,7 +241,7 @@ def test_every_constant_is_met(name: str, metric: str) -> None:
         ("distance", lambda d: 1.0),
     ],
 )
-def test_constants_are_those_of_the_documentation(name: str, constant: Callable[[int], float]) -> None:
+def test_documented_constants(name: str, constant: Callable[[int], float]) -> None:
     """Under dist_inf the constants are the documented ones for many points, smaller for few, and rounded up."""
     for d in range(1, 12):
         assert summary(name, 1000, d).constant == pytest.approx(constant(d), rel=1e-15)
@@ -252,7 +252,7 @@ def test_constants_are_those_of_the_documentation(name: str, constant: Callable[
 
 
 @EVERY_SUMMARY
-def test_constants_are_smaller_under_larger_metrics(name: str) -> None:
+def test_constants_order_by_metric(name: str) -> None:
     """A summary changes no faster under dist_2 than under dist_inf, and no faster under dist_1 than under dist_2."""
     for n, d in SIZES:
         under_inf, under_2, under_1 = (summary(name, n, d, metric).constant for metric in METRICS)
@@ -262,7 +262,7 @@ def test_constants_are_smaller_under_larger_metrics(name: str) -> None:
             assert under_2 <= math.sqrt(n) * under_1 * (1 + 1e-15)
 
 
-def test_the_noise_follows_the_constant() -> None:
+def test_noise_follows_constant() -> None:
     """The scale of a summary's noise is K/√(2ρ) under CGP and K/ε under GP, never less."""
     x = np.random.default_rng(0).normal(scale=1000, size=(5, 2))
     for name in SUMMARIES:
@@ -316,7 +316,7 @@ def combined(metric: str) -> st.SearchStrategy[gv.Lipschitz]:
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_the_calculus_keeps_its_word(metric: str, data: st.DataObject) -> None:
+def test_calculus_keeps_constants(metric: str, data: st.DataObject) -> None:
     """However functions are put together, the result changes no faster than its constant says."""
     g = data.draw(combined(metric))
     x, y = data.draw(pairs())
@@ -344,7 +344,7 @@ def test_composition_multiplies_constants(inner: float, outer: float) -> None:
 
 @MANY
 @given(st.lists(constants, min_size=1, max_size=6))
-def test_extremes_keep_the_largest_constant_and_vectors_the_root_of_squares(ks: list[float]) -> None:
+def test_stacked_constants(ks: list[float]) -> None:
     """Minimum and maximum have the largest constant, a vector the root of the sum of squares, rounded up."""
     gs = [gv.Lipschitz(_first, k) for k in ks]
     assert gv.Lipschitz.minimum(*gs).constant == gv.Lipschitz.maximum(*gs).constant == max(ks)
@@ -353,7 +353,7 @@ def test_extremes_keep_the_largest_constant_and_vectors_the_root_of_squares(ks: 
     assert squares <= vector <= squares * (1 + Fraction(1, 10**14))
 
 
-def test_functions_are_put_together_as_they_read() -> None:
+def test_combined_values() -> None:
     """Values of composed, scaled, shifted, extreme and stacked functions are what they should be."""
     x = np.array([[3.0, 4.0], [-1.0, 2.0]])
     east, north = gv.Lipschitz(lambda x: x[0, 0], 1), gv.Lipschitz(lambda x: x[0, 1], 1)
@@ -371,7 +371,7 @@ def test_functions_are_put_together_as_they_read() -> None:
 
 
 @pytest.mark.parametrize("constant", [0, -1, math.nan, math.inf])
-def test_constants_that_are_none_are_refused(constant: float) -> None:
+def test_bad_constants_are_refused(constant: float) -> None:
     """A Lipschitz constant is positive and finite, wherever it is given."""
     g = gv.Lipschitz(_first, 1)
     with pytest.raises(InvalidParameter, match="positive, finite"):
@@ -383,7 +383,7 @@ def test_constants_that_are_none_are_refused(constant: float) -> None:
             g * constant
 
 
-def test_functions_under_different_metrics_are_not_combined() -> None:
+def test_metrics_do_not_mix() -> None:
     """A constant under one metric says nothing under another."""
     g, h = gv.Lipschitz(_first, 1, "inf"), gv.Lipschitz(_first, 1, "1")
     for combine in (gv.Lipschitz.minimum, gv.Lipschitz.maximum, gv.Lipschitz.vector):
@@ -393,7 +393,7 @@ def test_functions_under_different_metrics_are_not_combined() -> None:
         gv.Lipschitz(_first, 1, "3")
 
 
-def test_a_lipschitz_function_is_answered_with_its_own_constant_and_metric() -> None:
+def test_lipschitz_function_answers() -> None:
     """An answer takes constant and metric from the function; a plain function takes them from the caller."""
     x = np.array([[3.0, 4.0], [-1.0, 2.0]])
     g = gv.Lipschitz(_first, 2.5, "2")
@@ -418,7 +418,7 @@ def test_a_lipschitz_function_is_answered_with_its_own_constant_and_metric() -> 
 @EVERY_SUMMARY
 @MANY
 @given(data=st.data())
-def test_summaries_move_along_with_the_points(name: str, data: st.DataObject) -> None:
+def test_summaries_are_equivariant(name: str, data: st.DataObject) -> None:
     """Shifting all points shifts a summary's places and leaves its lengths."""
     x, _ = data.draw(pairs(planar=name == "distance to an area"))
     n, d = x.shape
@@ -444,7 +444,7 @@ ASKED = pytest.mark.parametrize("name", [*QUESTIONS, "nearest with locations"])
 @pytest.mark.parametrize("budget", [{"rho": 1e-5}, {"epsilon": 0.01, "metric": "2"}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("d", [2, 3])
 @ASKED
-def test_questions_move_along_with_the_points(name: str, d: int, budget: dict[str, Any]) -> None:
+def test_questions_are_equivariant(name: str, d: int, budget: dict[str, Any]) -> None:
     """With equal randomness, shifting the data shifts released places and changes no length and no position."""
     x, p, v = X[:, :d], np.array([100.0, -50.0, 20.0])[:d], np.array([4096.0, -8192.0, 512.0])[:d]
     here, there = (
@@ -466,7 +466,7 @@ def test_questions_move_along_with_the_points(name: str, d: int, budget: dict[st
 
 
 @ASKED
-def test_persons_move_along_with_their_points(name: str) -> None:
+def test_persons_are_equivariant(name: str) -> None:
     """With equal randomness, shifting all points shifts each person's released locations alike."""
     x, p, v = X[:, :2], np.array([100.0, -50.0]), np.array([4096.0, -8192.0])
     here, there = (
@@ -483,7 +483,7 @@ def test_persons_move_along_with_their_points(name: str) -> None:
         np.testing.assert_allclose(np.asarray(there, dtype=float), np.asarray(here, dtype=float) + shift, atol=1e-6)
 
 
-def test_the_radius_does_not_jump_between_neighbouring_doubles() -> None:
+def test_radius_does_not_jump() -> None:
     """Four points near a circle, of which three support the ball, and the same with one coordinate an ulp away."""
     x = np.array(
         [
@@ -500,7 +500,7 @@ def test_the_radius_does_not_jump_between_neighbouring_doubles() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 12])
-def test_the_radius_is_that_of_a_ball_that_cannot_shrink(d: int) -> None:
+def test_radius_is_minimal(d: int) -> None:
     """Against the dual problem: no weights on the points prove a larger radius, and some prove this one."""
     rng = np.random.default_rng(d)
     for n in (1, 2, 5, 40):

@@ -70,7 +70,7 @@ def chance(found: Any, probabilities: Any) -> float:
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("exact", [True, False])
-def test_each_person_s_choice_has_the_exact_law(name: str, exact: bool) -> None:
+def test_choices_have_exact_law(name: str, exact: bool) -> None:
     """Each person's choice has the exact law, and noise 20% off is told from it."""
     query, count = QUERIES[name](8), 40_000
     distances = np.array([130.0, 90.0, 400.0, 60.0, 250.0, 60.0, 800.0, 120.0])
@@ -88,7 +88,7 @@ def test_each_person_s_choice_has_the_exact_law(name: str, exact: bool) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", SEVERAL)
-def test_the_second_neighbour_has_the_law_of_a_search_among_the_rest(name: str) -> None:
+def test_second_neighbour_law(name: str) -> None:
     """Given the first, the second is found as if the first were not there; without that, the law is another."""
     count, distances = 40_000, np.array([130.0, 90.0, 400.0, 60.0, 250.0])
     persons = alike(SEVERAL[name], count, 5)
@@ -114,7 +114,7 @@ def different(make: Callable[[int], Any], sizes: Any) -> Persons[Any]:
     return Persons([make(int(n)) for n in numbers], np.asarray(which, dtype=np.int64))
 
 
-def test_choices_together_are_those_one_by_one_from_the_same_bits() -> None:
+def test_together_as_one_by_one() -> None:
     """The exponential mechanism draws one variable a point, in their order, alone or together."""
     sizes = np.random.default_rng(3).integers(3, 30, size=500)
     sizes[[7, 300]] = 3000
@@ -132,7 +132,7 @@ def test_choices_together_are_those_one_by_one_from_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("name", ["exponential", "permute and flip", "first within"])
-def test_what_doubles_decide_is_what_balls_decide(name: str) -> None:
+def test_balls_choose_like_doubles(name: str) -> None:
     """The same bits give the same choices if every decision is taken in balls, also among ties."""
     sizes = np.full(60, 6)
     x = np.round(crowd(5, sizes), -2)
@@ -147,7 +147,7 @@ def test_what_doubles_decide_is_what_balls_decide(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["paper", "paper, far below", "permute and flip", "first within"])
-def test_doubts_are_settled_in_the_same_law(name: str) -> None:
+def test_doubts_keep_the_law(name: str) -> None:
     """Where bounds are so wide that most decisions are taken in balls, choices have the same law."""
     count, distances = 1500, np.array([130.0, 90.0, 60.0])
     x = np.tile(np.column_stack([distances, np.zeros(3)]), (count, 1))
@@ -158,7 +158,7 @@ def test_doubts_are_settled_in_the_same_law(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*QUERIES, "points", "places"])
-def test_answers_are_restored_and_renamed(name: str) -> None:
+def test_answers_are_restored(name: str) -> None:
     """What is stored gives the same answers again; rows get the names that the caller gives them."""
     makes: dict[str, Callable[[int], Any]] = {
         **QUERIES,
@@ -184,7 +184,7 @@ def test_answers_are_restored_and_renamed(name: str) -> None:
 
 
 @pytest.mark.statistical
-def test_places_of_neighbours_have_the_noise_that_is_stated() -> None:
+def test_neighbour_place_noise() -> None:
     """Released places of many persons' neighbours are about their points, with the query's own noise."""
     persons = alike(lambda n: Nearest(n, 2, CGP, p=ORIGIN, k=2, locations=0.5), 5000, 4)
     x = crowd(10, persons.sizes)
@@ -214,7 +214,7 @@ def begun_as(body: Any, other: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HULLS)
-def test_hulls_of_many_are_those_of_each(name: str) -> None:
+def test_hulls_as_each_alone(name: str) -> None:
     """Each has the body that fits their own values, restored or not, and the same bound on its error."""
     sizes = np.array([1, 4, 2, 300, 4, 17])
     persons = different(HULLS[name], sizes)
@@ -234,7 +234,7 @@ def test_hulls_of_many_are_those_of_each(name: str) -> None:
         assert drawn.each[3].error(0.05) == pytest.approx(bound)
 
 
-def test_hulls_together_are_those_one_by_one_from_the_same_generator() -> None:
+def test_generator_hulls_alike() -> None:
     """A numpy generator draws normal variables one after another, alone or together."""
     sizes = np.random.default_rng(5).integers(1, 200, size=60)
     persons = different(HULLS["noise limits"], sizes)
@@ -248,8 +248,11 @@ def test_hulls_together_are_those_one_by_one_from_the_same_generator() -> None:
 
 
 @pytest.mark.statistical
-def test_values_of_support_functions_have_the_noise_that_is_stated() -> None:
-    """From the exact path, and on a grid; noise 20% off would be noticed."""
+def test_support_noise() -> None:
+    """Values of support functions have the noise that is stated.
+
+    From the exact path, and on a grid; noise 20% off would be noticed.
+    """
     sizes = np.random.default_rng(8).integers(1, 9, size=300)
     persons = different(HULLS["noise limits"], sizes)
     x = crowd(8, sizes)
@@ -265,7 +268,7 @@ def test_values_of_support_functions_have_the_noise_that_is_stated() -> None:
 
 
 @pytest.mark.parametrize("noise", [30.0, 300.0, 3000.0, 30_000.0])
-def test_pivoting_finds_the_optimum_that_least_squares_find(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pivoting_is_optimal(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pivoting finds the optimum, also where noise is larger than the body and no edge may be left."""
     rng = np.random.default_rng(int(noise))
     body = np.cumsum(rng.normal(scale=500.0, size=(60, 20, 2)), axis=1)

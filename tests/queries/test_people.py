@@ -35,8 +35,8 @@ def query(name: str, d: int = 2) -> LipschitzQuery:
 
 @pytest.mark.parametrize("name", FAST)
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_values_of_many_are_those_of_each(name: str, d: int) -> None:
-    """With the same bound on their error, also for persons with very many points."""
+def test_values_as_each_alone(name: str, d: int) -> None:
+    """Values of many are those of each. With the same bound on their error, also for persons with very many points."""
     rng = np.random.default_rng(d)
     sizes = np.array([1, 2, 3, 64, 65, 5000, 1, 70_000, 128])
     if name in ("radius", "diameter"):
@@ -78,7 +78,7 @@ def tuples(kind: str, d: int, sizes: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["anywhere", "sphere", "line", "grid", "repeated", "nearly one place"])
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:
+def test_smallest_balls_are_certain(kind: str, d: int) -> None:
     """The radius is between its two bounds, which leave less open than is stated; no point is outside."""
     sizes = np.random.default_rng(7).integers(1, 40, size=300)
     x = as_reals(tuples(kind, d, sizes))
@@ -92,7 +92,7 @@ def test_smallest_balls_of_many_are_certain(kind: str, d: int) -> None:
         assert abs(float(exact) - above[i, 0]) <= np.asarray(together.error)[i, 0]
 
 
-def test_a_smallest_ball_that_is_not_certain_is_found_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncertain_balls_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the search for many stops early, each is looked at as if alone, with the error of that."""
     sizes = np.full(20, 30)
     x = tuples("anywhere", 2, sizes)
@@ -130,8 +130,11 @@ def crowd(persons: int) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["points", *FAST])
-def test_no_function_is_called_for_each_person(name: str) -> None:
-    """Ten thousand persons more take a few calls more; the median of each alone is not answered so."""
+def test_calls_stay_few(name: str) -> None:
+    """No function is called for each person.
+
+    Ten thousand persons more take a few calls more; the median of each alone is not answered so.
+    """
 
     def ask(frame: Any) -> Any:
         more = ((551_000, 4_180_000),) if name == "distance" else ()
@@ -148,7 +151,7 @@ def test_no_function_is_called_for_each_person(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_boxes_of_many_are_those_of_each() -> None:
+def test_boxes_as_each_alone() -> None:
     """In degrees a box bends; also around a pole, and across the antimeridian. Many take few calls."""
     rng = np.random.default_rng(5)
     for lat, lon in ((37.77, -122.42), (89.0, 10.0), (0.0, 179.9)):
@@ -172,7 +175,7 @@ def release_file(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None:
+def test_file_calls_stay_few(tmp_path: Path) -> None:
     """From file to file, no function is called for each person."""
     counts = []
     for persons in (400, 400, 10_400):
@@ -182,8 +185,8 @@ def test_no_function_is_called_for_each_person_of_a_file(tmp_path: Path) -> None
     assert counts[2] - counts[1] < 2000
 
 
-def test_persons_may_have_one_point_or_many() -> None:
-    """Each has the noise of their own number of points."""
+def test_persons_of_any_size() -> None:
+    """Persons may have one point or many. Each has the noise of their own number of points."""
     frame = crowd(8)
     release = gv.Locations(frame, person="user").points(rho=5e-5)
     sizes = frame.user.value_counts()

@@ -77,7 +77,7 @@ def answers_in_any_order(question: str, metric: str = "inf") -> set[bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @pytest.mark.parametrize("question", [*VARIANTS, *CROWD_QUESTIONS])
-def test_questions_say_whether_order_matters(question: str, metric: str) -> None:
+def test_order_matters_is_stated(question: str, metric: str) -> None:
     """The certificate of every question says that order may be secret exactly if all orders have the same answer."""
     if question == "answer" and metric != "inf":
         pytest.skip("a user's constant holds under one metric")
@@ -104,13 +104,13 @@ def first_point(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("plant", [weighted_by_row, first_point])
-def test_an_order_that_matters_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None]) -> None:
+def test_ordered_values_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None]) -> None:
     """A value that depends on the order does not pass for one of a set."""
     plant(monkeypatch)
     assert len(answers_in_any_order("mean")) > 1
 
 
-def test_units_of_time_tell_points_apart() -> None:
+def test_times_order_points() -> None:
     """Where any day is hidden, and in slices of time, the order of points is that of their times."""
     assert Mean(4, 2, gv.CGP(rho=1e-4, metric="1 day"), units=UnitSizes(2)).sets is None
     table = pd.DataFrame({"user": "ann", "time": pd.date_range("2026-05-04", periods=4, freq="h"), "lat": 37.77})
@@ -120,7 +120,7 @@ def test_units_of_time_tell_points_apart() -> None:
     assert "under the earth mover's distance of each person's points, added up over persons" in whole
 
 
-def test_the_words_know_removed_rows() -> None:
+def test_words_know_removed_rows() -> None:
     """Where rows were removed, the sentence is about those that remain."""
     table = pd.DataFrame({"kind": ["a", "b", "a"], "lat": 37.77, "lon": -122.42})
     words = gv.Locations(table, area=BAY, where="kind = 'a'").mean(rho=1e-4).certificate()["words"]
@@ -218,13 +218,13 @@ def largest_share(name: str, *, budget: str = "rho") -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", ["rho", "epsilon"])
 @pytest.mark.parametrize("name", SIZELESS)
-def test_constants_hold_between_sets_of_any_sizes(name: str, budget: str) -> None:
+def test_sizes_share_constants(name: str, budget: str) -> None:
     """No two sets of different sizes are told apart better than their distance allows, and the noise is the same."""
     assert 0.98 < largest_share(name, budget=budget) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("name", SIZELESS)
-def test_constants_hold_under_the_bottleneck_distance(name: str) -> None:
+def test_bottleneck_constants_hold(name: str) -> None:
     """Sets in any two orders are told apart no better than the best matching of their points allows."""
     rng, asked = np.random.default_rng(2), query(name, 4, gv.CGP(rho=1e-4))
     for _ in range(40):
@@ -283,7 +283,7 @@ def mean_under_hausdorff(patch: pytest.MonkeyPatch) -> None:
         (mean_under_hausdorff, "mean"),
     ],
 )
-def test_constants_of_sizes_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None], name: str) -> None:
+def test_size_constants_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None], name: str) -> None:
     """A constant that depends on the number of points, or is too small for some number, is found."""
     plant(monkeypatch)
     assert largest_share(name) > 1.001
@@ -314,7 +314,7 @@ def sorted_tightness(guarantee: gv.CGP, x: Floats, moved: Floats, scales: Floats
 
 
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
-def test_sorted_points_keep_the_bottleneck_distance(metric: str) -> None:
+def test_sorting_keeps_bottleneck(metric: str) -> None:
     """The divergence of sorted points is bounded by the distance after the best matching, by exact densities."""
     guarantee = gv.CGP(rho=0.02, metric=metric)
     scale = Points(2, 1, guarantee, order="hidden").mechanism.scale
@@ -326,7 +326,7 @@ def test_sorted_points_keep_the_bottleneck_distance(metric: str) -> None:
         assert share <= 1 + 1e-4
 
 
-def test_scales_of_rows_are_caught() -> None:
+def test_row_scales_are_caught() -> None:
     """Noise that differs between rows tells their order, although it is as large as the guarantee asks."""
     guarantee = gv.CGP(rho=0.02)
     scale = Points(2, 1, guarantee).mechanism.scale
@@ -408,7 +408,7 @@ def test_nothing_tells_the_order(door: str, tmp_path: Path) -> None:
         ({"lat": ["lat", "lat2"], "lon": ["lon", "lon2"]}, {}, r"^order = .*rows of several points"),
     ],
 )
-def test_orders_that_cannot_be_hidden(how: dict[str, Any], asked: dict[str, Any], message: str) -> None:
+def test_unhideable_orders(how: dict[str, Any], asked: dict[str, Any], message: str) -> None:
     """Units of time, columns of rows and rows of several points keep an order, and are refused."""
     frame = rows().assign(lat2=37.77, lon2=-122.42)
     with pytest.raises(InvalidInput, match=message):
@@ -487,7 +487,7 @@ def test_nothing_tells_the_number(name: str, whose: str) -> None:
 
 
 @pytest.mark.parametrize("plant", [constants_that_use_n, hull_that_uses_n])
-def test_numbers_in_releases_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None]) -> None:
+def test_released_numbers_are_caught(monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None]) -> None:
     """A constant that depends on the number of points shows in what is told."""
     plant(monkeypatch)
     frame, name = rows()[["lat", "lon"]], "hull" if plant is hull_that_uses_n else "bounds"
@@ -496,7 +496,7 @@ def test_numbers_in_releases_are_caught(monkeypatch: pytest.MonkeyPatch, plant: 
 
 
 @pytest.mark.parametrize("name", ["center", "hull", "mean"])
-def test_files_and_ledgers_hide_the_number(name: str, tmp_path: Path) -> None:
+def test_files_hide_numbers(name: str, tmp_path: Path) -> None:
     """Answers in files, also in sessions with a ledger, state no number, and the ledger does not record it."""
     texts, entries = [], []
     for times in (1, 3):
@@ -529,7 +529,7 @@ def test_files_and_ledgers_hide_the_number(name: str, tmp_path: Path) -> None:
         ({"outside": "drop"}, "center", r'^outside = \'drop\': .*Use outside="clamp", or leave count= out'),
     ],
 )
-def test_numbers_that_cannot_be_hidden(how: dict[str, Any], name: str, message: str) -> None:
+def test_unhideable_numbers(how: dict[str, Any], name: str, message: str) -> None:
     """Where numbers of points weigh persons or units, or rows outside are dropped, hiding them is refused."""
     with pytest.raises(InvalidInput, match=message):
         hiding(name, rows(), person="user", **how)
@@ -537,7 +537,7 @@ def test_numbers_that_cannot_be_hidden(how: dict[str, Any], name: str, message: 
     assert hiding(name, rows(), person="user", **repaired).n is None
 
 
-def test_hiding_the_number_costs_little() -> None:
+def test_hiding_costs_little() -> None:
     """From four points on the noise of summaries is the same; that of a hull grows by less than 2% from ten on."""
     guarantee = gv.CGP(rho=1e-4)
     for name in [*SUMMARIES, "distance"]:

@@ -43,7 +43,7 @@ def support(x: Floats, k: int) -> Floats:
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @settings(max_examples=150)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([4, 6, 16, 64]))
-def test_support_functions_move_no_faster_than_their_constant(metric: str, seed: int, n: int, k: int) -> None:
+def test_support_constants_hold(metric: str, seed: int, n: int, k: int) -> None:
     """Whatever points move, the vector of values moves by at most its constant times the distance."""
     rng = np.random.default_rng(seed)
     x = rng.normal(scale=100.0, size=(n, 2))
@@ -128,7 +128,7 @@ def check_constants_at_tiny_distances(dimension: int, k: int | Literal["optimal"
 @pytest.mark.parametrize(
     ("dimension", "k"), [(2, 4), (2, 6), (2, 16), (2, "optimal"), (3, 6), (3, 54), (3, "optimal"), (4, 64), (5, 160)]
 )
-def test_the_constants_hold_at_tiny_distances(dimension: int, k: int | Literal["optimal"]) -> None:
+def test_tiny_distances(dimension: int, k: int | Literal["optimal"]) -> None:
     """In exact arithmetic, for the doubles that directions are, no value moves faster than the noise is for."""
     check_constants_at_tiny_distances(dimension, k)
 
@@ -141,7 +141,7 @@ def grids() -> Iterator[Floats]:
         yield SupportHull(2, dimension, gv.CGP(rho=1e-4), k=k).directions
 
 
-def test_directions_are_opposite_pairs_no_longer_than_one() -> None:
+def test_directions_are_paired() -> None:
     """Exactly: every direction has its negative, none is longer than 1, and Σ uuᵀ is what constants take it for."""
     for u in grids():
         k, d = u.shape
@@ -158,7 +158,7 @@ def test_directions_are_opposite_pairs_no_longer_than_one() -> None:
 
 
 @pytest.mark.parametrize("k", [6, 8, 32, 96, 128])
-def test_the_fit_meets_the_conditions_of_an_optimum(k: int) -> None:
+def test_fit_is_optimal(k: int) -> None:
     """The likeliest support function: no other one lies in the direction in which prior and values pull."""
     rng = np.random.default_rng(k)
     for noise in (0.01, 1.0, 10.0):
@@ -177,7 +177,7 @@ def test_the_fit_meets_the_conditions_of_an_optimum(k: int) -> None:
             assert force @ support(body, k) > -small
 
 
-def test_a_support_function_without_noise_is_left_alone() -> None:
+def test_noiseless_fit_is_unchanged() -> None:
     """What is valid already is left as it is, and its corners are the polygon's."""
     x = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 5.0], [0.0, 5.0]])
     h = support(x, 64)
@@ -186,7 +186,7 @@ def test_a_support_function_without_noise_is_left_alone() -> None:
     assert hull.symmetric_difference(shapely.MultiPoint(x).convex_hull).area < 1e-9
 
 
-def test_pruning_removes_roofs_and_keeps_corners() -> None:
+def test_pruning_keeps_corners() -> None:
     """A triangle whose normals lie between the directions is found again from its exact values."""
     x = np.array([[0.0, 0.0], [1000.0, 130.0], [310.0, 900.0]])
     y = support(x, 256)
@@ -200,7 +200,7 @@ def test_pruning_removes_roofs_and_keeps_corners() -> None:
 @pytest.mark.parametrize(
     "points", [[[0.0, 0.0]], [[0.0, 0.0], [1e4, 0.0]], [[5.0, 5.0]] * 3, [[1e7, 1e7], [0.0, 3.0]]]
 )
-def test_every_tuple_gets_a_convex_body(points: list[list[float]], budget: dict[str, Any]) -> None:
+def test_every_tuple_has_body(points: list[list[float]], budget: dict[str, Any]) -> None:
     """Whatever the noise, the answer is a valid convex geometry that is not empty, with a finite bound."""
     release = release_of("hull", points, rng=np.random.default_rng(3), **budget)
     assert release.value.is_valid
@@ -243,7 +243,7 @@ def test_the_resolution_is_public() -> None:
     check_the_resolution_is_public()
 
 
-def test_parameters_of_the_paper_are_refused() -> None:
+def test_papers_parameters_are_refused() -> None:
     """What the best method does not have is not silently ignored."""
     x = np.zeros((3, 2))
     for more in ({"share": 0.9}, {"distinct": True}, {"gamma0": -1.0}, {"beta": 0.01}):
@@ -258,7 +258,7 @@ def test_parameters_of_the_paper_are_refused() -> None:
 
 
 @pytest.mark.parametrize("k", [6, 12, 14, 96, 200, 256, 4096])
-def test_averages_bound_every_support_function(k: int) -> None:
+def test_averages_bound_support(k: int) -> None:
     """On sinusoids they are exact; on the support functions of segments, whose sums all others are, one-sided."""
     above, below = averages(k)
     angle = 2 * np.pi * np.arange(k) / k
@@ -273,7 +273,7 @@ def test_averages_bound_every_support_function(k: int) -> None:
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([6, 16, 96]), st.integers(1, 8))
-def test_no_body_between_the_bounds_is_farther_away(seed: int, k: int, n: int) -> None:
+def test_bodies_are_near(seed: int, k: int, n: int) -> None:
     """For a body within the bounds, and any polygon, the Hausdorff distance is at most what is claimed."""
     rng = np.random.default_rng(seed)
     x = rng.normal(scale=100.0, size=(n, 2)) * rng.uniform(0.01, 1, 2)
@@ -285,7 +285,7 @@ def test_no_body_between_the_bounds_is_farther_away(seed: int, k: int, n: int) -
     assert np.abs((released @ fine.T).max(axis=0) - (x @ fine.T).max(axis=0)).max() <= claimed * (1 + 1e-9)
 
 
-def test_bounds_without_a_body_between_them_are_noticed() -> None:
+def test_crossed_bounds_are_noticed() -> None:
     """Crossed bounds have no body between them."""
     h = support(np.eye(2), 16)
     assert between(np.eye(2), h - 3, h) is None
@@ -296,7 +296,7 @@ def test_bounds_without_a_body_between_them_are_noticed() -> None:
 
 
 @pytest.mark.statistical
-def test_vertices_are_found_again_where_noise_is_small() -> None:
+def test_vertices_are_found() -> None:
     """Every vertex of a polygon with a very blunt corner comes back, and hardly any other on its edges."""
     x = np.array([[0.0, 0.0], [9000.0, 100.0], [10_000.0, 5000.0], [9800.0, 5600.0], [300.0, 7000.0]])
     k = 4096
@@ -309,7 +309,7 @@ def test_vertices_are_found_again_where_noise_is_small() -> None:
 
 
 @pytest.mark.statistical
-def test_coarser_values_keep_the_low_harmonics_and_white_noise() -> None:
+def test_coarse_values_keep_harmonics() -> None:
     """A place and a width pass unchanged; the variance of noise falls with the number of directions."""
     k = 960
     y = 5.0 + directions(k) @ [3.0, -4.0]
@@ -324,7 +324,7 @@ def test_coarser_values_keep_the_low_harmonics_and_white_noise() -> None:
 @pytest.mark.parametrize("metric", ["inf", "2", "1"])
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([3, 4, 6]))
-def test_constants_hold_above_the_plane(metric: str, seed: int, n: int, d: int) -> None:
+def test_constants_above_the_plane(metric: str, seed: int, n: int, d: int) -> None:
     """Whatever points move, the vector of values moves by at most its constant times the distance."""
     rng = np.random.default_rng(seed)
     u = SupportHull(n, d, gv.CGP(rho=1, metric=metric)).directions
@@ -340,7 +340,7 @@ def test_constants_hold_above_the_plane(metric: str, seed: int, n: int, d: int) 
 
 
 @pytest.mark.parametrize("d", [3, 4, 5, 6, 8])
-def test_grids_leave_no_direction_alone(d: int) -> None:
+def test_grids_cover_directions(d: int) -> None:
     """No direction of many has a smaller cosine with the nearest of the grid than is claimed."""
     rng = np.random.default_rng(d)
     v = np.concatenate([rng.normal(size=(20_000, d)), rng.choice([-1.0, 1.0], size=(200, d))])
@@ -350,7 +350,7 @@ def test_grids_leave_no_direction_alone(d: int) -> None:
         assert (v @ u.T).max(axis=1).min() >= cosine(u) - 1e-12
 
 
-def test_half_spaces_make_a_body_whatever_the_noise() -> None:
+def test_half_spaces_make_bodies() -> None:
     """Consistent half-spaces give their body; inconsistent ones a point; its support function is attained."""
     u = SupportHull(9, 3, gv.CGP(rho=1), k=54).directions
     cube = np.array([[a, b, c] for a in (-1.0, 1.0) for b in (-1.0, 1.0) for c in (-1.0, 1.0)])
@@ -366,7 +366,7 @@ def test_half_spaces_make_a_body_whatever_the_noise() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("d", [3, 4, 5, 6, 7])
 @pytest.mark.parametrize("budget", [{"rho": 1e-8}, {"rho": 1e-4}, {"epsilon": 1e-3}, {"epsilon": 0.01}], ids=str)
-def test_every_dimension_gets_a_body_and_a_bound_that_holds(d: int, budget: dict[str, Any]) -> None:
+def test_every_dimension(d: int, budget: dict[str, Any]) -> None:
     """Vertices up to five dimensions, half-spaces above; their support function is off by less than the bound."""
     rng = np.random.default_rng(d)
     x = rng.normal(scale=2000.0, size=(300, d))
@@ -384,7 +384,7 @@ def test_every_dimension_gets_a_body_and_a_bound_that_holds(d: int, budget: dict
 
 @pytest.mark.parametrize("thickness", [0.0, 1e-12, 1e-10, 1e-6, 1.0])
 @pytest.mark.parametrize("d", [2, 3, 5])
-def test_no_extreme_of_a_flat_tuple_is_missed(d: int, thickness: float) -> None:
+def test_flat_tuples(d: int, thickness: float) -> None:
     """Nearly flat tuples reach as far, in every direction, as the farthest of all their points."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -398,7 +398,7 @@ def test_no_extreme_of_a_flat_tuple_is_missed(d: int, thickness: float) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-14, 1e4, 1e6])
 @pytest.mark.parametrize("reach", [1.0, 3e6, 5e7])
-def test_bounds_exist_where_rounding_counts(rho: float, reach: float) -> None:
+def test_extreme_noise_has_bounds(rho: float, reach: float) -> None:
     """Noise a billion times finer or coarser than the points extend gives bodies and finite bounds that hold."""
     x = reach * np.array([[-1.0, -1.0], [1.0, 1.0]])
     for k in (16, 4096):
@@ -410,7 +410,7 @@ def test_bounds_exist_where_rounding_counts(rho: float, reach: float) -> None:
     assert math.isfinite(gv.Locations(solid, rng=np.random.default_rng(1)).hull(rho=rho, k=54).error(0.05))
 
 
-def test_where_directions_are_too_coarse_points_are_released() -> None:
+def test_coarse_directions_release_points() -> None:
     """Above the plane little noise and much extent are for the search of vertices, by public facts alone."""
     assert isinstance(best_hull(500, 3, gv.CGP(rho=1)), Hull)
     assert isinstance(best_hull(500, 3, gv.CGP(rho=1), extent=100.0), SupportHull)
@@ -421,7 +421,7 @@ def test_where_directions_are_too_coarse_points_are_released() -> None:
 @pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize("rho", [1e-7, 1e-5, 1e-3, 1e-1, 10])
-def test_three_dimensions_are_no_worse_than_the_papers(rho: float) -> None:
+def test_three_dimensions_match_paper(rho: float) -> None:
     """The mean of the largest error of the support function, over ten releases, against that of the paper's hull."""
     rng = np.random.default_rng(4)
     x = rng.normal(size=(500, 3)) * [8000.0, 5000.0, 1500.0]

@@ -23,7 +23,7 @@ UNIT = as_metric("1 day")
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.02}], ids=["CGP", "GP"])
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("locations", [None, 0.5])
-def test_each_person_has_the_selection_that_their_units_need(
+def test_selection_by_person(
     budget: dict[str, Any], order: int, locations: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A person with one point in each unit does not decide the noise of a person with many, whoever comes first."""
@@ -152,13 +152,13 @@ def check_constants(name: str, cases: list[tuple[int, int, int]] = CASES) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
-def test_constants_of_single_steps_hold_and_are_tight(name: str) -> None:
+def test_step_constants_are_tight(name: str) -> None:
     """A search over tuples and over the movements of m of their points finds at least 98% of each tight constant."""
     check_constants(name)
 
 
 @pytest.mark.parametrize("name", sorted({*VALUES} - {"distance"}))
-def test_the_values_of_the_search_are_those_of_the_questions(name: str) -> None:
+def test_search_values_agree(name: str) -> None:
     """The functions written anew agree with the package's."""
     rng = np.random.default_rng(3)
     for n, d in ((1, 2), (2, 1), (3, 3), (3, 2)):
@@ -168,7 +168,7 @@ def test_the_values_of_the_search_are_those_of_the_questions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_no_step_of_the_questions_themselves_is_faster(name: str) -> None:
+def test_questions_keep_constants(name: str) -> None:
     """Random and tied tuples of up to eight points, of which some move: the package's own values obey the constant."""
     rng = np.random.default_rng(4)
     for _ in range(150):
@@ -212,7 +212,7 @@ def check_support(d: int, k: int, most: int = 5) -> dict[int, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "k"), [(2, 8), (2, 12), (2, 96), (3, 54)])
-def test_constants_of_the_support_function_hold_and_are_tight(d: int, k: int) -> None:
+def test_support_constants_are_tight(d: int, k: int) -> None:
     """Every unit size in the plane finds at least 95% of its constant, and 98% where arcs can be equal."""
     shares = check_support(d, k)
     assert d == 3 or min(shares.values()) >= 0.95
@@ -267,6 +267,9 @@ def check_points(guarantee: CGP | GP) -> float:
 
 
 @pytest.mark.parametrize("guarantee", [CGP(rho=1e-4, metric="1 day"), GP(epsilon=0.02, metric="1 day")], ids=str)
-def test_the_noise_of_each_point_is_within_the_guarantee_and_meets_it(guarantee: CGP | GP) -> None:
-    """Exact densities of all points in a stretch: the divergence is within the budget, and all of it is used."""
+def test_point_noise_is_tight(guarantee: CGP | GP) -> None:
+    """The noise of each point is within the guarantee and meets it.
+
+    Exact densities of all points in a stretch: the divergence is within the budget, and all of it is used.
+    """
     assert check_points(guarantee) >= 0.99

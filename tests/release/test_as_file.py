@@ -35,7 +35,7 @@ def smoothed(release: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
+def test_smoothed_files_keep_format(form: str, tmp_path: Path) -> None:
     """What was loaded, smoothed and saved is a file like the released one, whose certificate says what was done."""
     source, how = make(form, tmp_path)
     target = tmp_path / f"out{''.join(source.suffixes)}"
@@ -55,7 +55,7 @@ def test_a_smoothed_file_keeps_its_format(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".geojson", ".gpkg", ".shp", ".parquet"])
-def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
+def test_memory_points_are_saved(ending: str, tmp_path: Path) -> None:
     """A released frame goes into any of the usual formats, with its persons, and comes back as it was."""
     release: Any = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
     account = saved(release, tmp_path / f"out{ending}")
@@ -68,7 +68,7 @@ def test_points_in_memory_can_be_saved_and_loaded(ending: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ending", [".csv", ".gpkg", ".parquet"])
-def test_points_in_metres_can_be_saved_and_loaded(ending: str, tmp_path: Path) -> None:
+def test_metre_points_are_saved(ending: str, tmp_path: Path) -> None:
     """Points in metres are saved and loaded, also where no column says what they are."""
     release: Any = gv.Locations(people().to_crs(32610), person="user").points(rho=1e-3)
     saved(release, tmp_path / f"out{ending}")
@@ -95,7 +95,7 @@ def test_answers_can_be_saved(question: str, by: str | None, tmp_path: Path) -> 
         assert shape.is_valid
 
 
-def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> None:
+def test_neighbour_places_are_saved(tmp_path: Path) -> None:
     """Places that were released stand beside the rows that were found."""
     release: Any = gv.Locations(people(), area=BAY).nearest(STATION, k=3, locations=0.5, rho=1e-2)
     frame = release.to_frame()
@@ -103,7 +103,7 @@ def test_neighbours_with_their_places_are_saved_with_them(tmp_path: Path) -> Non
     np.testing.assert_allclose(frame.geometry.x, release.plane.out(release.coords)[:, 0])
 
 
-def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
+def test_date_line_shapes(tmp_path: Path) -> None:
     """GeoJSON has longitudes from -180 to 180; a hull in Fiji is two polygons in it."""
     fiji = geopandas.GeoSeries.from_xy([179.5, -179.6, 179.9], [-17.0, -17.2, -16.5], crs=4326)
     release = gv.Locations(fiji, area=gv.local(lat=-17, lon=180, radius=300_000)).hull(rho=1)
@@ -115,7 +115,7 @@ def test_shapes_across_the_date_line_are_cut_there(tmp_path: Path) -> None:
     assert shape.area == pytest.approx(release.value.area, rel=1e-9)
 
 
-def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
+def test_heat_map_cells(tmp_path: Path) -> None:
     """Each cell is a square in the system of the points, with how many points are to be expected in it."""
     release = gv.Locations(people(), person="user", area=BAY).points(rho=1e-3)
     heat = release.density(gv.Grid((-4000, -4000, 4000, 4000), cell=2000))
@@ -127,7 +127,7 @@ def test_a_heat_map_is_saved_as_cells(tmp_path: Path) -> None:
     assert (west, south, east, north) == pytest.approx((-4000, -4000, -2000, -2000), abs=1)
 
 
-def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+def test_unsavable_is_refused(tmp_path: Path) -> None:
     """Metres of no place on Earth, persons without a column, unknown endings, and answers where nothing was placed."""
     with pytest.raises(InvalidData, match="locations on the Earth"):
         gv.Locations([[0.0, 0.0]]).mean(rho=1e-3).to_file(tmp_path / "out.csv")
@@ -154,7 +154,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_ledgers_entry_stays_with_what_is_made_of_a_file(tmp_path: Path) -> None:
+def test_ledger_entry_stays(tmp_path: Path) -> None:
     """A smoothed file still says where it was charged, and the ledger agrees."""
     source, how = make("trips.csv", tmp_path)
     ledger = gv.Ledger(tmp_path / "budget.db")

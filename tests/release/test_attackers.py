@@ -24,7 +24,7 @@ def walk(**how: object) -> gv.Locations:
 
 
 @pytest.mark.slow
-def test_sentences_follow_from_public_facts() -> None:
+def test_sentences_use_public_facts() -> None:
     """Releases of other places with the same times and noise have the same sentences, which attacks confirm."""
     here = walk()
     release = here.points(rho=1e-4)
@@ -51,7 +51,7 @@ def test_reports_have_the_sentences(tmp_path: Path) -> None:
     assert attackers_gains(here.points(epsilon=0.01)) == ()
 
 
-def test_days_add_up_in_the_sentence() -> None:
+def test_days_add_up() -> None:
     """Where any day is hidden, an average over all days comes nearer."""
     (average, _) = attackers_gains(walk(protect="1 day").points(rho=1e-4))
     (whole, _) = attackers_gains(walk().points(rho=1e-4))
@@ -59,7 +59,7 @@ def test_days_add_up_in_the_sentence() -> None:
     assert near < 0.8 * far
 
 
-def test_tracks_that_nobody_can_smooth() -> None:
+def test_tracks_without_smoothing() -> None:
     """Without times there is the sentence about averages alone; smoothed tracks are not smoothed again."""
     places = geopandas.GeoSeries.from_xy([-122.41, -122.45], [37.78, 37.76], crs=4326)
     assert len(attackers_gains(gv.Locations(places, area=BAY).points(rho=1e-4))) == 1

@@ -74,7 +74,7 @@ def asked(name: str, rng: np.random.Generator) -> Any:
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["map", "map, GP", "fine map, GP", "counts, GP", "flows"])
-def test_the_bound_of_noise_is_its_quantile(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_is_a_quantile(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`error(0.05)` is the 95% quantile of the largest noise, within 5%, and `each` that of one number."""
     # Only unprocessed numbers are looked at.
     monkeypatch.setattr("geoveil.answering.crowd.sharpen", lambda maps, *_, **__: np.maximum(maps, 1e-9))
@@ -91,7 +91,7 @@ def test_the_bound_of_noise_is_its_quantile(name: str, monkeypatch: pytest.Monke
 
 @EVERY
 @SLICED
-def test_a_release_is_pickled_shown_and_certified(name: str, every: Any) -> None:
+def test_release_is_pickled(name: str, every: Any) -> None:
     """Pickles keep all numbers, and certificates follow the schema."""
     release = released(name, every=every)
     again = pickle.loads(pickle.dumps(release))
@@ -115,7 +115,7 @@ def test_a_release_is_pickled_shown_and_certified(name: str, every: Any) -> None
 @EVERY
 @SLICED
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".geojson", ".gpkg", ".json", ".tsv", ".fgb"])
-def test_a_release_is_written_and_verified(name: str, every: Any, ending: str, tmp_path: Path) -> None:
+def test_release_is_verified(name: str, every: Any, ending: str, tmp_path: Path) -> None:
     """Numbers are the same in the file, and its certificate is beside it."""
     release = released(name, every=every)
     path = release.to_file(tmp_path / f"out{ending}")
@@ -127,7 +127,7 @@ def test_a_release_is_written_and_verified(name: str, every: Any, ending: str, t
 
 @SLICED
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_a_heat_map_is_a_raster_from_north_to_south(every: Any, tmp_path: Path) -> None:
+def test_heat_map_raster(every: Any, tmp_path: Path) -> None:
     """A GeoTIFF has a band for each slice, the first row in the north, and lies where the cells lie."""
     rasterio = pytest.importorskip("rasterio")
     release = released("heatmap", every=every)
@@ -153,7 +153,7 @@ def test_reports_draw_a_layer(name: str, every: Any, tmp_path: Path) -> None:
     assert release.plot() is not None
 
 
-def test_what_is_elsewhere_is_not_on_the_map() -> None:
+def test_elsewhere_is_off_map() -> None:
     """A grid of a part of the area leaves the rest of the total elsewhere."""
     release = gv.Locations(X, person=PEOPLE, rng=np.random.default_rng(1)).heatmap(
         gv.Grid((0, -4000, 4000, 4000), cell=1000), rho=1e-3
@@ -163,15 +163,18 @@ def test_what_is_elsewhere_is_not_on_the_map() -> None:
     assert abs(release.value.sum() - inside) < 20
 
 
-def test_a_map_of_the_whole_area_adds_up_to_the_total() -> None:
+def test_whole_area_adds_up() -> None:
     """If the grid covers the area, everybody is on the map."""
     release = released("heatmap")
     assert release.value.sum() == pytest.approx(300)
     assert release.elsewhere == pytest.approx(0, abs=1e-9)
 
 
-def test_ordinary_differential_privacy_is_that_of_the_theorem() -> None:
-    """ρ·s²·1.231 for a map whose kernel has the side of a cell, and no more than the cap squared times that of one."""
+def test_ordinary_dp_is_stated() -> None:
+    """Ordinary differential privacy is that of the theorem.
+
+    ρ·s²·1.231 for a map whose kernel has the side of a cell, and no more than the cap squared times that of one.
+    """
     how: dict[str, Any] = {"person": PEOPLE, "rho": 5e-6, "rng": np.random.default_rng(1)}
     cells = release_of("flows", X, gv.Grid((-4000, -4000, 4000, 4000), cell=2000), trip=gv.Locations(X), **how)
     assert cells.zcdp > 0
@@ -192,7 +195,7 @@ def commuters(n: int, **how: Any) -> Any:
     return release_of("flows", places[0], grid, trip=gv.Locations(places[1]), **asked)
 
 
-def test_only_flows_above_noise_are_listed() -> None:
+def test_flows_above_noise() -> None:
     """Nearly all listed flows are true ones, all of those are listed, and the certificate states the rule."""
     flows = commuters(900)
     listed, every = flows.to_frame(), flows.all_flows().to_frame()
@@ -207,14 +210,14 @@ def test_only_flows_above_noise_are_listed() -> None:
     assert "noise alone" not in str(flows.all_flows().certificate()["processed"])
 
 
-def test_the_floor_is_exceeded_by_one_number_of_noise() -> None:
+def test_noise_floor() -> None:
     """A single person far outside leaves noise alone, of which about one number is above the floor."""
     flows = commuters(900)
     noise = np.random.default_rng(5).normal(0, flows.deviation, size=(200, flows.noisy.size))
     assert 0.8 < (noise > flows.floor).sum(axis=1).mean() < 1.2
 
 
-def test_lines_join_the_middles_of_regions() -> None:
+def test_lines_join_regions() -> None:
     """Flows between regions have their names, and lines in the coordinate system of the input."""
     ends = frame()[["lat", "lon"]].iloc[::-1].reset_index(drop=True)
     how: dict[str, Any] = {"person": "user", "area": BAY, "rho": 5e-5, "rng": np.random.default_rng(2)}
@@ -243,7 +246,7 @@ def test_wide_kernels_are_sharpened(cells: float) -> None:
         (16, {"cell": 500, "cap": 3}, "Make the cells at least "),
     ],
 )
-def test_hopeless_flows_are_refused_with_a_remedy_that_works(n: int, how: dict[str, Any], remedy: str) -> None:
+def test_hopeless_flows_are_refused(n: int, how: dict[str, Any], remedy: str) -> None:
     """Cells that are too small for the public number of persons are refused before anything is drawn."""
     with pytest.raises(InvalidParameter) as refused:
         commuters(n, **how)
@@ -258,7 +261,7 @@ def test_hopeless_flows_are_refused_with_a_remedy_that_works(n: int, how: dict[s
 
 @SLICED
 @EVERY
-def test_numbers_below_a_limit_are_blank(name: str, every: Any, tmp_path: Path) -> None:
+def test_small_numbers_are_blank(name: str, every: Any, tmp_path: Path) -> None:
     """They are blank in values and files, with the unprocessed numbers beside them, or not listed; the others stay."""
     release = released(name, every=every)
     before = release._numbers
@@ -281,7 +284,7 @@ def test_numbers_below_a_limit_are_blank(name: str, every: Any, tmp_path: Path) 
     assert "NaN" not in (tmp_path / "blank.html").read_text()
 
 
-def test_all_flows_keep_their_limit() -> None:
+def test_flows_keep_limits() -> None:
     """Flows below a limit are listed neither above noise nor among all."""
     flows = released("flows").at_least(2)
     assert flows.floor == released("flows").floor
@@ -296,7 +299,7 @@ def test_limits_that_are_none(k: Any) -> None:
         released("heatmap").at_least(k)
 
 
-def test_tables_of_counts_have_no_outlines(tmp_path: Path) -> None:
+def test_tables_have_no_outlines(tmp_path: Path) -> None:
     """A CSV file of counts names regions, whose outlines are public and may be long; a GeoPackage has them."""
     counts = released("counts")
     counts.to_file(tmp_path / "counts.csv")

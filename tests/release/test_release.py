@@ -78,7 +78,7 @@ def numbers(item: object) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 @pytest.mark.parametrize("form", ["array", "GeoDataFrame"])
 @BY
 @EVERY_VARIANT
-def test_a_release_never_holds_the_input(name: str, by: Any, form: str) -> None:
+def test_input_is_never_held(name: str, by: Any, form: str) -> None:
     """No array or geometry that can be reached from a release is, shares or contains a point of the input."""
     x = X.copy() if form == "array" else geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700)
     release = ask(name, x, person=by)
@@ -95,7 +95,7 @@ def test_a_release_never_holds_the_input(name: str, by: Any, form: str) -> None:
         assert found  # the walk does come to what was released
 
 
-def test_the_walk_would_find_an_input_that_is_held() -> None:
+def test_walk_finds_held_input() -> None:
     """The search through a release finds arrays in closures, attributes, object arrays and frames."""
     held = X.copy()
     for holder in (
@@ -129,7 +129,7 @@ def test_a_release_is_frozen(name: str, by: Any) -> None:
 
 
 @EVERY_VARIANT
-def test_released_coordinates_are_those_of_the_value(name: str) -> None:
+def test_released_coordinates(name: str) -> None:
     """Questions that release places have them as coords, in rows; the others have none."""
     release = ask(name)
     if name == "points":
@@ -148,7 +148,7 @@ def test_released_coordinates_are_those_of_the_value(name: str) -> None:
 
 
 @EVERY_VARIANT
-def test_every_release_has_an_id_of_its_own(name: str) -> None:
+def test_ids_are_unique(name: str) -> None:
     """Two releases differ in their id, even of one question with one generator."""
     ids = [ask(name).id for _ in range(10)]
     assert len(set(ids)) == 10
@@ -159,7 +159,7 @@ def test_every_release_has_an_id_of_its_own(name: str) -> None:
 
 
 @EVERY_VARIANT
-def test_what_was_run_costs_no_more_than_was_promised(name: str) -> None:
+def test_mechanisms_keep_the_promise(name: str) -> None:
     """The mechanisms of a release compose to at most its guarantee, which is the one asked for."""
     for budget in BUDGETS:
         release = ask(name, **budget)
@@ -173,7 +173,7 @@ def test_what_was_run_costs_no_more_than_was_promised(name: str) -> None:
 
 @settings(max_examples=60)
 @given(st.floats(0.001, 0.999), st.sampled_from(["inf", "2", "1"]), st.sampled_from(["rho", "epsilon"]))
-def test_shares_of_a_budget_never_exceed_it(share: float, metric: str, kind: str) -> None:
+def test_shares_never_exceed(share: float, metric: str, kind: str) -> None:
     """However the budget is shared between finding and placing, both together cost no more than the whole."""
     how: dict[str, Any] = {kind: "0.01", "metric": metric}
     guarantee = (gv.CGP if kind == "rho" else gv.GP)(**how)
@@ -185,7 +185,7 @@ def test_shares_of_a_budget_never_exceed_it(share: float, metric: str, kind: str
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.7, 0.92])
-def test_shares_are_read_as_decimals(share: float) -> None:
+def test_shares_are_decimals(share: float) -> None:
     """A share of 0.7 leaves 0.3, not 0.30000000000000004."""
     release = gv.Locations(X, rng=np.random.default_rng(1)).nearest(P, k=2, locations=share, rho=1)
     *finding, placing = (m.guarantee for m in release.mechanism)
@@ -199,7 +199,7 @@ def test_shares_are_read_as_decimals(share: float) -> None:
 @pytest.mark.slow
 @BY
 @EVERY_VARIANT
-def test_errors_fall_as_beta_grows(name: str, by: Any) -> None:
+def test_errors_fall_with_beta(name: str, by: Any) -> None:
     """A bound that may fail more often is no larger, and that for one point is no larger than that for all."""
     betas = [1e-9, 1e-3, 0.05, 0.5, 0.95]
     for budget in BUDGETS:
@@ -214,7 +214,7 @@ def test_errors_fall_as_beta_grows(name: str, by: Any) -> None:
         assert largest[0].max() > largest[-1].max()
 
 
-def test_the_error_of_points_grows_with_their_number() -> None:
+def test_errors_grow_with_points() -> None:
     """For one point the largest error is any one's; for more it is larger."""
     one, many = (
         gv.Locations(X[:n], rng=np.random.default_rng(1)).points(rho=gv.CGP(rho=1e-4, metric="2")) for n in (1, 6)
@@ -231,7 +231,7 @@ def test_the_error_of_points_grows_with_their_number() -> None:
 
 @BY
 @EVERY_VARIANT
-def test_certificates_are_complete_and_plain(name: str, by: Any) -> None:
+def test_certificates_are_complete(name: str, by: Any) -> None:
     """A certificate goes through JSON unchanged and says all that the design asks for."""
     for budget in BUDGETS:
         release = ask(name, geopandas.GeoDataFrame(geometry=shapely.points(X), crs=27700), person=by, **budget)
@@ -270,13 +270,13 @@ def test_certificates_are_complete_and_plain(name: str, by: Any) -> None:
 
 
 @BY
-def test_certificates_tell_the_scale_of_the_noise(by: Any) -> None:
+def test_certificates_state_scale(by: Any) -> None:
     """The scale of the noise is in every certificate, for one tuple and by person."""
     for name in VARIANTS:
         assert '"scale"' in json.dumps(ask(name, person=by).certificate())
 
 
-def test_certificates_name_every_mechanism_that_was_run() -> None:
+def test_certificates_name_mechanisms() -> None:
     """The certificate of a hull lists center, radius, searches and places with their budgets, scales and numbers."""
     release = release_of_query(Hull, X, gv.CGP(rho=1e-4), k=12, rng=np.random.default_rng(1))
     steps = release.certificate()["mechanism"]
@@ -290,7 +290,7 @@ def test_certificates_name_every_mechanism_that_was_run() -> None:
     assert sum(float(step["CGP"]) * step["times"] for step in steps) <= 1e-4 * (1 + 1e-12)
 
 
-def test_the_radius_in_certificates_is_that_of_one_point() -> None:
+def test_certificate_radius() -> None:
     """For points radius_95 is the error of any one point; for other questions the error of the answer."""
     points, mean = ask("points"), ask("mean")
     assert points.certificate()["radius_95"] == points.error(0.05, each=True)
@@ -299,14 +299,14 @@ def test_the_radius_in_certificates_is_that_of_one_point() -> None:
     assert spread["smallest"] < spread["largest"]
 
 
-def test_certificates_of_arrays_have_no_system() -> None:
+def test_array_certificates() -> None:
     """Arrays are metres without a coordinate system."""
     assert ask("mean").certificate()["crs"] is None
 
 
 @BY
 @EVERY_VARIANT
-def test_a_person_can_read_a_release(name: str, by: Any) -> None:
+def test_release_repr(name: str, by: Any) -> None:
     """The repr says what was asked of how many points and persons, what it guarantees and how wrong it can be."""
     text = repr(ask(name, person=by))
     lines = text.splitlines()
@@ -320,14 +320,14 @@ def test_a_person_can_read_a_release(name: str, by: Any) -> None:
     assert max(map(len, lines)) < 250
 
 
-def test_a_forgotten_by_shows_in_the_repr() -> None:
+def test_repr_shows_persons() -> None:
     """The repr of many points says that they belong to one person, and the scale that follows."""
     text = repr(gv.Locations(np.zeros((20_000, 2)), rng=np.random.default_rng(1)).points(rho=5e-5))
     assert "20,000 points of one person" in text
     assert "14.15 km" in text
 
 
-def test_a_release_names_its_parts() -> None:
+def test_parts_are_named() -> None:
     """Query, method, mechanism, scale and exactness are there to be read."""
     release = ask("mean")
     assert (release.query, release.method, release.n, release.person) == ("mean", "best", 6, None)
@@ -342,7 +342,7 @@ def test_a_release_names_its_parts() -> None:
 # --------------------------------------------------------------------------------------------------- the public face
 
 
-def test_the_public_names_are_these() -> None:
+def test_public_names() -> None:
     """The public names are sorted, exist and change on purpose only."""
     assert gv.__all__ == [
         "Account",
@@ -396,7 +396,7 @@ def test_the_public_names_are_these() -> None:
     assert all(hasattr(gv, name) for name in gv.__all__)
 
 
-def test_budgets_are_keywords_without_a_default() -> None:
+def test_budgets_are_keywords() -> None:
     """No question takes its budget by position, and none has one of its own."""
     for name in ("points", "hull", "mean"):
         with pytest.raises(TypeError):
@@ -405,7 +405,7 @@ def test_budgets_are_keywords_without_a_default() -> None:
             ask(name, rho=None)
 
 
-def test_importing_the_package_imports_nothing_slow() -> None:
+def test_import_is_light() -> None:
     """The package alone brings in neither pandas, geopandas, matplotlib nor scipy.stats."""
     slow = ["geopandas", "pandas", "scipy.stats", "matplotlib", "pyproj"]
     code = f"import sys, geoveil; print(*[name for name in {slow!r} if name in sys.modules])"
@@ -413,7 +413,7 @@ def test_importing_the_package_imports_nothing_slow() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_arrays_are_answered_without_frames() -> None:
+def test_arrays_need_no_frames() -> None:
     """A question about an array imports neither pandas nor geopandas."""
     code = (
         "import sys, geoveil as gv; gv.Locations([[0.0, 0.0]]).points(rho=1); gv.Locations([[0.0, 0.0]]).mean(rho=1);"

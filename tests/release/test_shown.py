@@ -108,7 +108,7 @@ EVERY_KIND = pytest.mark.parametrize(
 
 
 @EVERY_KIND
-def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, tmp_path: Path) -> None:
+def test_faces_of_releases(kind: str, tmp_path: Path) -> None:
     """All faces of a release work, or say why there is nothing to draw; the value keeps its coordinate system."""
     make, geometry = KINDS[kind]
     release: gv.Release = make(tmp_path)
@@ -147,7 +147,7 @@ def test_every_release_is_a_frame_a_file_a_picture_a_page_and_a_card(kind: str, 
     assert len(card.encode()) < 50_000
 
 
-def test_metres_without_a_coordinate_system_are_drawn_and_shown() -> None:
+def test_metres_are_drawn() -> None:
     """A plot is in these metres; there is no map of the Earth, and a file is refused."""
     release = gv.Locations(np.zeros((10, 2))).points(rho=1e-3)
     assert release.to_frame().crs is None
@@ -167,7 +167,7 @@ def test_metres_without_a_coordinate_system_are_drawn_and_shown() -> None:
     plt.close("all")
 
 
-def test_a_heat_map_is_a_frame_of_cells() -> None:
+def test_heat_map_frame() -> None:
     """A row for each cell, from the south-west; the numbers are those of the value; the system is as asked for."""
     release = release_of("points", trips(), person=np.arange(60), **HOW)
     heat = release.density(gv.Grid((-1000, -1000, 2000, 1000), cell=500))
@@ -180,14 +180,14 @@ def test_a_heat_map_is_a_frame_of_cells() -> None:
     np.testing.assert_allclose(inside.bounds, frame.bounds, atol=0.01)
 
 
-def test_a_card_of_a_million_points_is_small() -> None:
+def test_cards_are_small() -> None:
     """Points are counted in hexagons, so the card has the size of its map, whatever their number."""
     flat = np.random.default_rng(3).normal(scale=5000, size=(1_000_000, 2))
     release = gv.Locations(flat, crs=BAY.crs, area=BAY).points(rho=1e-9)
     assert len(release._repr_html_().encode()) < 100_000
 
 
-def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
+def test_dense_cards_are_small() -> None:
     """Hulls of many persons are drawn in part, and the card says so; noisy lines are hexagons."""
     frame = trips(900)
     hulls = release_of("hull", frame, person=np.arange(900) // 3, **HOW)._repr_html_()
@@ -203,7 +203,7 @@ def test_many_areas_lines_and_cells_keep_a_card_small() -> None:
     assert "points in hexagons" in long
 
 
-def test_true_locations_are_shown_only_if_they_are_given(tmp_path: Path) -> None:
+def test_truth_only_if_given(tmp_path: Path) -> None:
     """A page with them says that it must not be shared; neither card nor plot has them."""
     frame = trips()
     release = release_of("hull", frame, **HOW)
@@ -216,7 +216,7 @@ def test_true_locations_are_shown_only_if_they_are_given(tmp_path: Path) -> None
             release.explore(truth=wrong)
 
 
-def test_a_page_is_isolated_in_a_notebook_and_opens_in_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
     """A notebook shows it in a frame without access to anything; outside, a browser opens a temporary file."""
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
@@ -231,7 +231,7 @@ def test_a_page_is_isolated_in_a_notebook_and_opens_in_a_browser(monkeypatch: py
     assert "save(path)" in repr(view)
 
 
-def test_the_card_of_a_file_that_is_gone_has_no_map(tmp_path: Path) -> None:
+def test_missing_files_are_shown(tmp_path: Path) -> None:
     """What is shown never fails: without the file, the facts are shown alone."""
     release = of_file(tmp_path)
     assert "<svg" in release._repr_html_()
@@ -240,7 +240,7 @@ def test_the_card_of_a_file_that_is_gone_has_no_map(tmp_path: Path) -> None:
     assert "60 points of 3 persons" in release._repr_html_()
 
 
-def test_texts_on_a_card_are_escaped() -> None:
+def test_card_texts_are_escaped() -> None:
     """Labels of persons and names of columns are data."""
     frame = trips(3).assign(user=["<b>", "&amp;", '"'], **{"<i>": 1})
     card = (
@@ -252,7 +252,7 @@ def test_texts_on_a_card_are_escaped() -> None:
     assert "&lt;b&gt;</text>" in card
 
 
-def test_warnings_are_red_on_a_card() -> None:
+def test_card_warnings_are_red() -> None:
     """A column released unchanged whose name says that it holds coordinates is a warning that cannot be overlooked."""
     frame = table().assign(home_lat=37.7)
     with pytest.warns(gv.errors.GeoveilWarning, match="home_lat"):
@@ -260,12 +260,12 @@ def test_warnings_are_red_on_a_card() -> None:
     assert '<dd class="warning">the column home_lat' in card
 
 
-def test_a_map_of_nothing_is_empty() -> None:
+def test_empty_map() -> None:
     """Without a location there is no map."""
     assert small_map([]) == ""
 
 
-def test_errors_without_an_argument_are_those_of_95_percent() -> None:
+def test_default_error() -> None:
     """`error()` is `error(0.05)`, for releases and mechanisms."""
     release = release_of("nearest", trips(), STATION, k=3, locations=0.5, **HOW)
     assert release.error() == release.error(0.05)

@@ -30,13 +30,13 @@ def spent(release: gv.Release, length: float) -> float:
 @pytest.mark.parametrize(
     ("protect", "length"), [("1 day", 24 * HOUR), ("3 hours", 3 * HOUR), ("point", 1.0), (None, 1e9)]
 )
-def test_points_cost_what_their_noise_costs(own: dict[str, Any], protect: str | None, length: float) -> None:
+def test_point_costs(own: dict[str, Any], protect: str | None, length: float) -> None:
     """The cost for another unit is the largest sum of the budgets of the points in one such unit."""
     release = release_of("points", WALK, times=TIMES, rho=1e-4, **own)
     assert float(release.cost(protect, times=TIMES).budget) == pytest.approx(spent(release, length), rel=1e-6)
 
 
-def test_summaries_cost_by_their_constants() -> None:
+def test_summary_costs() -> None:
     """The mean of any day changes by 6/13 of what the mean of all points changes; nearest neighbours by as much."""
     day = gv.Locations(WALK, protect="1 day", times=TIMES).mean(rho=1e-4)
     assert float(day.cost().budget) == pytest.approx(1e-4 * (13 / 6) ** 2, rel=1e-6)
@@ -44,7 +44,7 @@ def test_summaries_cost_by_their_constants() -> None:
     assert float(near.cost().budget) == pytest.approx(1e-4, rel=1e-6)
 
 
-def test_a_guarantee_holds_for_smaller_units() -> None:
+def test_smaller_units_hold() -> None:
     """What protects all points protects each; what is not known for a larger unit is refused."""
     assert gv.Locations(WALK).center(rho=1e-4).cost("1 hour") == gv.CGP(rho=1e-4, metric="1 hour")
     with pytest.raises(IncompatibleGuarantees, match="is not known"):
@@ -54,7 +54,7 @@ def test_a_guarantee_holds_for_smaller_units() -> None:
 
 
 @pytest.mark.parametrize("protect", ["1 day", "point", None])
-def test_costs_of_files_are_those_of_memory(protect: str | None, tmp_path: Path) -> None:
+def test_file_costs_match_memory(protect: str | None, tmp_path: Path) -> None:
     """A file's release costs under another unit what the same release in memory costs."""
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
     hours = np.concatenate([np.arange(24), 72 + 2 * np.arange(12)])

@@ -120,7 +120,7 @@ STATION = Layer("station", np.array([[-122.3937, 37.7955]]), "marks", "public", 
 TRUTH = Layer("true points", np.array([[-122.44, 37.76]]), "points", "truth")
 
 
-def test_nothing_is_loaded_and_nothing_complained_about(show: Any) -> None:
+def test_nothing_is_loaded(show: Any) -> None:
     """The page asks for itself alone, also after everything on it was used, and says nothing on the console."""
     shown = show((homes(), STATION, TRUTH))
     shown.page.locator(".legend input").nth(0).click()
@@ -133,7 +133,7 @@ def test_nothing_is_loaded_and_nothing_complained_about(show: Any) -> None:
     assert shown.page.locator("h1").inner_text() == "Homes </script><b>"
 
 
-def test_circles_are_true_to_the_scale_bar(show: Any) -> None:
+def test_circles_are_true(show: Any) -> None:
     """A circle of 468 m is 468 m by the scale bar, at every scale and wherever the map is moved."""
     shown = show((homes(), STATION))
     assert shown.round_ness() == pytest.approx(RADIUS, rel=0.01)
@@ -152,7 +152,7 @@ def test_circles_are_true_to_the_scale_bar(show: Any) -> None:
     assert len(texts) >= 3
 
 
-def test_the_map_fills_its_frame_and_shows_all(show: Any) -> None:
+def test_map_fills_its_frame(show: Any) -> None:
     """At first all that most points span is inside of the frame, whatever the window's form."""
     for width, height in ((1200, 900), (400, 800), (900, 420)):
         shown = show((homes(),), viewport={"width": width, "height": height})
@@ -197,7 +197,7 @@ def test_buttons_and_keys(show: Any) -> None:
     assert shown.state()["metres"] * shown.state()["width"] == pytest.approx(farthest, rel=0.01)
 
 
-def test_wheel_drag_and_double_click(show: Any) -> None:
+def test_wheel_and_drag(show: Any) -> None:
     """What is under the pointer stays under it: the wheel and a double click zoom, dragging moves."""
     shown = show((homes(), STATION))
     place = (-122.3937, 37.7955)
@@ -222,7 +222,7 @@ def test_wheel_drag_and_double_click(show: Any) -> None:
     assert shown.page.evaluate("scrollY") == 0
 
 
-def test_two_fingers_pinch_and_one_drags(show: Any) -> None:
+def test_pinch_and_drag(show: Any) -> None:
     """Fingers that move apart to twice their distance halve the metres in a pixel; one finger moves the map."""
     shown = show((homes(),), viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
     state = shown.state()
@@ -269,7 +269,7 @@ def test_check_boxes_hide_layers(show: Any) -> None:
     assert not name.is_visible()
 
 
-def test_a_phone_scrolls_one_way_and_can_be_read(show: Any) -> None:
+def test_page_fits_a_phone(show: Any) -> None:
     """At a width of 360 pixels nothing sticks out, and no text is smaller than 12 pixels."""
     named = Layer("a long name of a layer with many words in it", STATION.places, "marks", "public", texts=("x" * 30,))
     long = Balance("somebody-with-a-very-long-name-" * 3, "rho", Decimal("1e-3"), Decimal("6e-4"), Decimal("1.5e-4"))
@@ -318,7 +318,7 @@ def test_text_stands_out(show: Any, scheme: str) -> None:
         assert (high + 0.05) / (low + 0.05) >= 4.5, where
 
 
-def test_truth_is_under_a_red_banner(show: Any) -> None:
+def test_truth_has_a_banner(show: Any) -> None:
     """With truth a red banner stays at the top, however far one scrolls, and in print; without truth there is none."""
     shown = show((homes(), TRUTH))
     assert shown.page.title().startswith(WARNING)
@@ -338,7 +338,7 @@ def test_truth_is_under_a_red_banner(show: Any) -> None:
     assert "true locations" not in without.page.title()
 
 
-def test_points_land_and_sea_are_where_they_are(show: Any) -> None:
+def test_map_colours_are_right(show: Any) -> None:
     """The picture has the layer's colour at a released point, land at a known place and sea at another."""
     shown = show((homes(), STATION))
 
@@ -358,7 +358,7 @@ def test_points_land_and_sea_are_where_they_are(show: Any) -> None:
     assert np.linalg.norm(shown.colour((-122.50, 37.74)) - layer) < 0.5 * np.linalg.norm(land - layer)
 
 
-def test_gauges_and_the_curve_are_what_they_say(show: Any) -> None:
+def test_gauges_and_curve(show: Any) -> None:
     """The filled share of a gauge is what was spent; the curve passes where the guarantee says."""
     shown = show((homes(),))
     gauge, chart = shown.page.locator(".gauge"), shown.page.locator("#curve svg")
@@ -381,7 +381,7 @@ def test_gauges_and_the_curve_are_what_they_say(show: Any) -> None:
         assert chance == pytest.approx(GUARANTEE.attacker(distance=distance), abs=0.01)
 
 
-def test_many_points_are_a_few_paths(show: Any) -> None:
+def test_many_points_few_paths(show: Any) -> None:
     """A map of many points has few elements, and moving it touches none of its layers."""
     shown = show((homes(60_000),))
     assert shown.page.locator("g.layer.released path").count() <= 7

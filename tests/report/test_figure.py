@@ -36,7 +36,7 @@ def report_of(release: gv.Release, *more: Layer, width: float | None = None) -> 
 
 
 @pytest.mark.parametrize("truth", [False, True])
-def test_a_picture_shows_something_and_warns_of_truth(release: gv.Release, truth: bool, tmp_path: Path) -> None:
+def test_pictures_warn_of_truth(release: gv.Release, truth: bool, tmp_path: Path) -> None:
     """A PNG has many colours; with truth, and only then, a red banner."""
     from matplotlib.image import imread
 
@@ -49,7 +49,7 @@ def test_a_picture_shows_something_and_warns_of_truth(release: gv.Release, truth
 
 
 @pytest.mark.parametrize("width", [85.0, None])
-def test_a_pdf_has_its_width_and_its_fonts(release: gv.Release, width: float | None, tmp_path: Path) -> None:
+def test_pdf_width_and_fonts(release: gv.Release, width: float | None, tmp_path: Path) -> None:
     """The page of a PDF is as wide as asked for, 180 mm by default; its fonts are inside, as TrueType."""
     for name in ("one.pdf", "two.pdf"):
         report_of(release, width=width).save(tmp_path / name)
@@ -62,7 +62,7 @@ def test_a_pdf_has_its_width_and_its_fonts(release: gv.Release, width: float | N
     assert b"CreationDate" not in data
 
 
-def test_an_svg_needs_no_font(release: gv.Release, tmp_path: Path) -> None:
+def test_svg_needs_no_font(release: gv.Release, tmp_path: Path) -> None:
     """Letters are outlines, the width is stated, and nothing is referred to."""
     report_of(release, width=120).save(tmp_path / "out.svg")
     text = (tmp_path / "out.svg").read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def test_an_svg_needs_no_font(release: gv.Release, tmp_path: Path) -> None:
     assert set(re.findall(r'(?:xlink:)?href="(.)', text)) <= {"#"}
 
 
-def test_truth_is_in_the_title_of_the_file(release: gv.Release, tmp_path: Path) -> None:
+def test_pdf_title_has_truth(release: gv.Release, tmp_path: Path) -> None:
     """A PDF with true locations says so in its title, too."""
     report_of(release, Layer("true places", np.array([FERRY]), "points", "truth")).save(tmp_path / "out.pdf")
     data = (tmp_path / "out.pdf").read_bytes()
@@ -81,7 +81,7 @@ def test_truth_is_in_the_title_of_the_file(release: gv.Release, tmp_path: Path) 
     )
 
 
-def test_near_a_pole_parallels_have_degrees() -> None:
+def test_polar_parallels_have_degrees() -> None:
     """A parallel that crosses the frame twice is named where it crosses its western edge."""
     from matplotlib.figure import Figure
 

@@ -73,7 +73,7 @@ def covers(shapes: Any, lon: float, lat: float, middle: tuple[float, float]) -> 
         (-98.0, 39.0, True),
     ],
 )
-def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
+def test_land_is_right(lon: float, lat: float, land: bool) -> None:
     """Land and sea of known places, on a map of their own and on a wide one of another place, 300 km away."""
     assert covers(around(lon, lat).land, lon, lat, (lon, lat)) == land
     away, north, _ = earth().fwd(lon, lat, 200.0, 3e5)
@@ -81,7 +81,7 @@ def test_land_is_where_it_is(lon: float, lat: float, land: bool) -> None:
     assert covers(around(*middle, 3.2e5).land, lon, lat, middle) == land
 
 
-def test_water_is_where_it_is() -> None:
+def test_water_is_right() -> None:
     """Lakes and wide rivers lie on land, or land has a hole there."""
     for lon, lat in [(8.58, 47.31), (-87.0, 43.5), (50.0, 42.0), (108.0, 53.5)]:  # Zürich, Michigan, Caspian, Baikal
         ground = around(lon, lat)
@@ -127,7 +127,7 @@ def test_views_of_any_size(middle: tuple[float, float], reach: float) -> None:
     assert shapely.get_num_coordinates(ground.land).sum() < 50_000
 
 
-def test_land_has_no_gaps_between_cells() -> None:
+def test_land_has_no_gaps() -> None:
     """Pieces of land of neighbouring degrees meet, also where a coast leaves their edge at a small angle."""
     middle = (179.85, -17.38)
     to_map = Projection(*middle).to_map
@@ -136,14 +136,14 @@ def test_land_has_no_gaps_between_cells() -> None:
     assert shapely.difference(inland, land).is_empty
 
 
-def test_coasts_of_cities_have_their_corners() -> None:
+def test_city_coasts_have_corners() -> None:
     """The piers of San Francisco and the islands of Oslo's fjord are drawn, and few corners are needed for them."""
     for middle, least, most in (((-122.40, 37.78), 150, 1500), ((10.74, 59.90), 400, 3000)):
         land = around(*middle, 8_000.0).land
         assert least < shapely.get_num_coordinates(land).sum() < most
 
 
-def test_roads_that_join_nothing_are_dropped() -> None:
+def test_lone_roads_are_dropped() -> None:
     """A piece of road is drawn if it is long, or joins others with which it is."""
     ends = [(0, 0, 3e3, 0), (3.1e3, 0, 5e3, 0), (0, 9e3, 3e3, 9e3), (0, -9e3, 5e3, -9e3)]
     roads = np.array([shapely.LineString(np.reshape(end, (2, 2))) for end in ends])
@@ -151,7 +151,7 @@ def test_roads_that_join_nothing_are_dropped() -> None:
 
 
 @pytest.mark.parametrize("edges", [0, 20, 60, 400])
-def test_components_are_those_of_scipy(edges: int) -> None:
+def test_components_match_scipy(edges: int) -> None:
     """Lines that join each other, directly or through others, form one road."""
     pairs = np.random.default_rng(edges).integers(100, size=(2, edges))
     first, second = np.hstack([pairs, pairs[::-1]])
@@ -160,14 +160,14 @@ def test_components_are_those_of_scipy(edges: int) -> None:
     assert len(np.unique(found)) == len(np.unique(np.column_stack([found, expected]), axis=0)) == expected.max() + 1
 
 
-def test_roads_of_a_city_are_a_network() -> None:
+def test_city_roads_are_joined() -> None:
     """In San Francisco nearly all roads that are drawn join each other."""
     roads = around(-122.43, 37.77, 7_600.0).roads.shapes
     joined = shapely.get_parts(shapely.union_all(shapely.buffer(roads, 100.0)))
     assert shapely.area(joined).max() > 0.8 * shapely.area(joined).sum()
 
 
-def test_squares_of_a_map_do_not_overlap() -> None:
+def test_map_squares_do_not_overlap() -> None:
     """Land of the nearest square and land beyond it touch at most."""
     land = around(-122.42, 37.77, 500_000.0, beyond=True).land
     assert shapely.area(shapely.union_all(land)) == pytest.approx(shapely.area(land).sum(), rel=1e-3)
@@ -204,7 +204,7 @@ def test_maps_without_ground(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_ground")
-def test_own_base_maps_without_ground(tmp_path: Path) -> None:
+def test_own_maps_without_ground(tmp_path: Path) -> None:
     """The user's own base map is drawn without geoveil-ground, too."""
     path = tmp_path / "streets.geojson"
     streets(Projection(8.54, 47.37)).to_file(path)
@@ -223,7 +223,7 @@ def test_where_a_location_is() -> None:
     assert " of " in around(0.0, -90.0).where
 
 
-def test_meridians_meet_at_a_pole() -> None:
+def test_meridians_meet() -> None:
     """A map of a pole has meridians all around it and parallels that are circles."""
     pole, box = Projection(0.0, 90.0), Box(-1e6, -1e6, 1e6, 1e6)
     meridians, parallels = meridians_of(pole, box, 30.0, 5.0), parallels_of(pole, box, 5.0)
@@ -233,7 +233,7 @@ def test_meridians_meet_at_a_pole() -> None:
     assert all(np.ptp(np.hypot(*line.T)) < 1.0 for _, line in parallels)
 
 
-def test_maps_of_poles_have_meridians() -> None:
+def test_polar_maps_have_meridians() -> None:
     """The lines that a map around a pole shows first are meridians and parallels."""
     view = Box(-5e4, -5e4, 5e4, 5e4)
     for lat in (89.8, -89.8):
@@ -244,7 +244,7 @@ def test_maps_of_poles_have_meridians() -> None:
 
 
 @pytest.mark.parametrize("width", [3e3, 3e4, 1e6])
-def test_meridians_and_parallels_are_few(width: float) -> None:
+def test_meridians_are_few(width: float) -> None:
     """A view has some lines, with names that differ."""
     for middle in TEN.values():
         view = Box(-width / 2, -width / 3, width / 2, width / 3)
@@ -274,7 +274,7 @@ def streets(projection: Projection) -> Any:
 @pytest.mark.parametrize(
     "name", ["a.gpkg", "a.geojson", "a.parquet", "a.shp", "a.pmtiles", "swiss.gpkg", "covered.parquet"]
 )
-def test_base_maps_are_clipped_to_the_view(tmp_path: Path, name: str) -> None:
+def test_base_maps_are_clipped(tmp_path: Path, name: str) -> None:
     """Files of all formats give the areas, lines and points of the view."""
     import pyogrio
 
@@ -298,7 +298,7 @@ def test_base_maps_are_clipped_to_the_view(tmp_path: Path, name: str) -> None:
     assert not found.remark
 
 
-def test_base_maps_go_on_across_the_antimeridian(tmp_path: Path) -> None:
+def test_antimeridian_base_maps(tmp_path: Path) -> None:
     """A view across 180 degrees has what lies on both sides."""
     import geopandas
 
@@ -326,7 +326,7 @@ def test_base_maps_stay_small(tmp_path: Path) -> None:
     assert away.remark == "Base map much.parquet: nothing of it lies in this view."
 
 
-def test_wrong_base_maps_are_refused(tmp_path: Path) -> None:
+def test_wrong_maps_are_refused(tmp_path: Path) -> None:
     """Errors name the file, what is wrong, what is allowed, and the remedy."""
     import geopandas
 

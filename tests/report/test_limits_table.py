@@ -9,7 +9,7 @@ from geoveil.report.limits_table import HEADINGS, TABLE
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_about_limits_has_the_same_table() -> None:
+def test_limits_page_agrees() -> None:
     """Row by row, in the same order; the rows of crowds are generated when the site is built."""
     lines = (ROOT / "docs" / "understand" / "limits.md").read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if HEADINGS[1] in line and line.startswith("|"))

@@ -46,7 +46,7 @@ def outputs() -> list[dict[str, Any]]:
     return [dict(cell.outputs[-1].data) for cell in notebook.cells]
 
 
-def test_a_notebook_shows_releases_sessions_ledgers_and_plans(outputs: list[dict[str, Any]]) -> None:
+def test_notebook_cards(outputs: list[dict[str, Any]]) -> None:
     """Each has a card; a plot is a picture; the page is in a frame."""
     *cards, plot, page = outputs
     for card in cards:
@@ -58,10 +58,11 @@ def test_a_notebook_shows_releases_sessions_ledgers_and_plans(outputs: list[dict
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_cards_are_readable_load_nothing_and_complain_about_nothing(
-    outputs: list[dict[str, Any]], browser: Browser, scheme: Any, tmp_path: Path
-) -> None:
-    """In a light and in a dark notebook, text and map stand out from the background; only the page is asked for."""
+def test_cards_are_readable(outputs: list[dict[str, Any]], browser: Browser, scheme: Any, tmp_path: Path) -> None:
+    """Cards are readable, load nothing and complain about nothing.
+
+    In a light and in a dark notebook, text and map stand out from the background; only the page is asked for.
+    """
     from matplotlib.image import imread
 
     *cards, frame = [output["text/html"] for output in outputs if "text/html" in output]

@@ -55,7 +55,7 @@ def tracks(scene: Scene) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["san-francisco", "arizona"])
-def test_names_of_tracks_have_their_colour_and_lie_on_no_other_track(name: str) -> None:
+def test_track_names_are_clear(name: str) -> None:
     """The name of a person is written in the colour of the track, beside it, and crosses no line of another one."""
     scene = scene_of(name)
     [frame] = frames_of(scene.view, 453, page=False)
@@ -72,7 +72,7 @@ def test_names_of_tracks_have_their_colour_and_lie_on_no_other_track(name: str) 
 
 
 @pytest.mark.parametrize("name", ["san-francisco", "arizona"])
-def test_names_of_places_lie_on_no_track(name: str) -> None:
+def test_place_names_avoid_tracks(name: str) -> None:
     """In the frame of a figure no name of a place is crossed by a track."""
     scene = scene_of(name)
     [frame] = frames_of(scene.view, 453, page=False)
@@ -96,7 +96,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_colours_of_names_can_be_read() -> None:
+def test_name_colours_are_readable() -> None:
     """Texts in the colours of persons have a contrast of 4.5 or more to their halo and to land, light and dark."""
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for palette in (LIGHT, DARK):
@@ -105,7 +105,7 @@ def test_colours_of_names_can_be_read() -> None:
             assert min(contrast(text, palette["halo"]), contrast(text, palette["land"])) >= 4.5
 
 
-def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
+def test_labels_change_sides() -> None:
     """A label that would cover another, or a symbol, stands on another side."""
     at = np.array([[0.0, 0.0], [300.0, 0.0], [0.0, 150.0]])
     marks = Obstacles(10.0)
@@ -119,7 +119,7 @@ def test_labels_of_neighbouring_marks_are_on_different_sides() -> None:
     assert placed[0].side != "east"
 
 
-def test_labels_stay_in_the_frame_and_off_what_is_drawn_there() -> None:
+def test_labels_stay_inside() -> None:
     """Near an edge, a corner with the scale bar or the small map, a label turns away from it."""
     frames = frames_of(VIEW, 1052, page=False, located="south-east")
     for x, y in ((4.9e3, 0.0), (-4.9e3, 0.0), (3.6e3, -4.2e3), (-2.5e3, -4.9e3)):
@@ -135,13 +135,13 @@ def test_labels_stay_in_the_frame_and_off_what_is_drawn_there() -> None:
     ("at", "free"),
     [((4.8e3, -4.8e3), {"north-west", "north-east"}), ((-4.8e3, 4.8e3), {"south-east"}), ((0.0, 0.0), {"south-east"})],
 )
-def test_the_small_map_takes_a_corner_without_data(at: tuple[float, float], free: set[str]) -> None:
+def test_small_map_corner(at: tuple[float, float], free: set[str]) -> None:
     """The small map is in the south-east, or in another corner if there is data."""
     assert free_corner(np.array([at]), VIEW) in free
 
 
 @pytest.mark.parametrize("name", ["pacific", "svalbard", "fiji"])
-def test_the_small_map_is_in_the_same_corner_everywhere(name: str) -> None:
+def test_small_map_stays(name: str) -> None:
     """Pages and figures have it in one corner, and no end of a track lies in it."""
     figure, page = (scene_of(name, page=page).locator for page in (False, True))
     assert figure is not None
@@ -175,7 +175,7 @@ def names_around(lon: float, lat: float) -> dict[str, str]:
         (-152.0, 8.0, {"Pacific Ocean"}),
     ],
 )
-def test_the_small_map_names_countries_or_the_ocean(lon: float, lat: float, names: set[str]) -> None:
+def test_small_map_names(lon: float, lat: float, names: set[str]) -> None:
     """At most three countries are named, that of the map among them; far from land, the ocean is."""
     found = names_around(lon, lat)
     assert names <= set(found)
@@ -189,7 +189,7 @@ def test_an_island_has_names() -> None:
     assert {"Savusavu", "Levuka"} <= texts
 
 
-def test_only_sources_that_are_drawn_are_credited() -> None:
+def test_drawn_sources_are_credited() -> None:
     """Roads are credited where a road is in the frame; coasts, names and borders always."""
     city, ocean = scene_of("san-francisco").source, scene_of("pacific").source
     assert "OpenStreetMap" in city
@@ -206,7 +206,7 @@ def areas(count: int) -> Layer:
     return Layer("cells", cells, "grid", "released", np.repeat(np.arange(count), 4), values=values, counted="persons")
 
 
-def test_areas_of_data_cover_roads_and_not_coasts() -> None:
+def test_data_covers_roads() -> None:
     """Cells are opaque and above roads, rivers and meridians, so that a class has one tone; coasts are above them."""
     scene = compose([areas(5)])
     assert scene is not None
@@ -229,7 +229,7 @@ def test_classes_share_no_limits() -> None:
     assert "under" not in texts[-1]
 
 
-def test_the_legend_of_flows_reaches_the_thinnest_arc() -> None:
+def test_flow_legend() -> None:
     """The last width of the legend is not above that of any arc; heads are before the places, which are explained."""
     ends = np.array([[-122.45, 37.76], [-122.40, 37.78]])
     values = np.array([0.5, 4.0, 30.0, 230.0])
@@ -249,7 +249,7 @@ def test_the_legend_of_flows_reaches_the_thinnest_arc() -> None:
             assert np.hypot(*(spots - shape.parts[0][0, :2]).T).min() > 100
 
 
-def test_the_band_of_several_tracks_is_neutral_in_the_legend() -> None:
+def test_band_legend_is_neutral() -> None:
     """One swatch for bands of three colours has none of them; that of one track has its colour."""
     several, alone = (scene_of(name).layers[0].keys[-1] for name in ("san-francisco", "pacific"))
     assert several.text.startswith("band")
@@ -288,7 +288,7 @@ def test_a_figure_is_whole(name: str, width: float, tmp_path: Path, monkeypatch:
             assert across < 1 or min(box.y1, other.y1) - max(box.y0, other.y0) < 2
 
 
-def test_where_a_map_is_repeats_no_name() -> None:
+def test_names_are_not_repeated() -> None:
     """A region is left out that is named like its city or its country."""
     for lon, lat, said in (
         (8.541, 47.372, "Zürich, Switzerland."),
@@ -299,7 +299,7 @@ def test_where_a_map_is_repeats_no_name() -> None:
         assert scene.where.endswith(said)
 
 
-def test_tracks_beside_released_ones_have_their_colours() -> None:
+def test_true_tracks_keep_colours() -> None:
     """True lines of released persons are thin, in the colours of the released ones, and not named twice."""
     [released] = release_at(PLACES[0]).layers()
     driven = Layer(
@@ -318,7 +318,7 @@ def test_tracks_beside_released_ones_have_their_colours() -> None:
     assert sum(label.kind == "mark" for label in alone.labels) == 3
 
 
-def test_an_area_of_one_location_is_an_obstacle_too() -> None:
+def test_one_location_area() -> None:
     """A ring whose corners are all the same has no length to be divided."""
     obstacles = Obstacles(10.0)
     obstacles.add(np.zeros((4, 2)), joined=True)

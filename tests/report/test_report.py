@@ -101,7 +101,7 @@ class Outline(HTMLParser):
         self.text.append(data)
 
 
-def test_the_page_is_whole_and_in_order() -> None:
+def test_page_is_whole() -> None:
     """Tags nest, and the parts follow one another: heading, plain words, map, legend, meaning, curve, details."""
     release = ask("points", person="user")
     text = page(report_of(release, remarks=("Made up.",)))
@@ -146,7 +146,7 @@ def test_the_page_loads_nothing() -> None:
     assert "default-src 'none'" in text
 
 
-def test_data_is_text_wherever_it_stands() -> None:
+def test_data_is_escaped() -> None:
     """Titles, names, labels, remarks, subjects and certificates that look like markup are shown, not obeyed."""
     release = ask("center")
     places = np.array([FERRY])
@@ -183,7 +183,7 @@ def dots(text: str) -> np.ndarray[Any, Any]:
     return np.concatenate([step.cumsum(axis=0) for step in steps]) * [1, -1]
 
 
-def test_without_truth_nothing_of_it_is_there() -> None:
+def test_truth_is_absent() -> None:
     """True places are not on the page, neither on the map nor in degrees; with a layer of truth they are."""
     frame = trips(5)
     release = ask("points", person="user", x=frame)
@@ -201,7 +201,7 @@ def test_without_truth_nothing_of_it_is_there() -> None:
     assert dots(text) == pytest.approx(released, abs=0.06)
 
 
-def test_the_truth_has_no_say_in_the_view() -> None:
+def test_truth_keeps_the_view() -> None:
     """The map of a release is the same with a layer of truth and without, wherever the truth is."""
     layers = ask("points", person="user").layers()
     far = Layer("true places", np.array([[10.0, 50.0]]), "points", "truth")
@@ -211,7 +211,7 @@ def test_the_truth_has_no_say_in_the_view() -> None:
     assert (round(alone.lon), round(alone.lat)) == (10, 50)
 
 
-def test_tails_do_not_shrink_the_map() -> None:
+def test_tails_keep_the_view() -> None:
     """Points far out are drawn, and the first view is that of most others."""
     places = np.random.default_rng(3).normal([-122.4, 37.8], 0.01, size=(1000, 2))
     _, plain = view_of((Layer("a", places, "points", "released"),))
@@ -239,7 +239,7 @@ def test_metres_are_metres_everywhere(lon: float, lat: float) -> None:
     assert 4000 < view.height < 6000
 
 
-def test_points_have_their_places_and_radii() -> None:
+def test_points_and_radii() -> None:
     """Released points are on the map where they were released, each with its own radius."""
     frame = trips(4, by=["ann", "ann", "ann", "bob"])
     release = ask("points", person="user", x=frame)
@@ -250,14 +250,14 @@ def test_points_have_their_places_and_radii() -> None:
     assert np.asarray(layer.radius) == pytest.approx([ann, ann, ann, bob])
 
 
-def test_labels_given_beside_the_data_leave_the_largest_radius() -> None:
+def test_unmatched_labels_widen_radius() -> None:
     """Where whose point is whose is not known, every point has the largest radius."""
     release = ask("points", x=trips(4).geometry, person=["ann", "ann", "ann", "bob"])
     [layer] = release.layers()
     assert layer.radius == pytest.approx(release.error(0.05, each=True).max())
 
 
-def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
+def test_loaded_files_are_shown(tmp_path: Path) -> None:
     """What `load` gives has its layers, and so has what `points_file` gives, from the file."""
     trips(6).to_file(tmp_path / "trips.geojson")
     out = tmp_path / "out.geojson"
@@ -268,7 +268,7 @@ def test_a_loaded_file_can_be_shown(tmp_path: Path) -> None:
     np.testing.assert_array_equal(same.places, layer.places)
 
 
-def test_a_projected_system_is_taken_back_to_degrees() -> None:
+def test_projected_layers() -> None:
     """Of data in UTM the layer is in degrees; points that noise threw off the Earth have no place."""
     x = trips(50).to_crs(32610)
     [layer] = ask("points", x=x, person="user", area=None).layers()
@@ -280,7 +280,7 @@ def test_a_projected_system_is_taken_back_to_degrees() -> None:
     assert any("too far away to be drawn" in remark for remark in scene.remarks)
 
 
-def test_a_release_in_plain_metres_has_no_map() -> None:
+def test_metres_have_no_map() -> None:
     """An array without a coordinate system has no layers, and its page says that it has no location."""
     release = gv.Locations([[0.0, 0.0]]).mean(rho=1e-4)
     assert release.layers() == ()
@@ -288,7 +288,7 @@ def test_a_release_in_plain_metres_has_no_map() -> None:
 
 
 @pytest.mark.parametrize("question", ["center", "mean", "median"])
-def test_a_place_is_a_mark(question: str) -> None:
+def test_place_marks(question: str) -> None:
     """A released place is a mark with its radius; of several persons each has their name."""
     release = ask(question)
     [layer] = release.layers()
@@ -299,7 +299,7 @@ def test_a_place_is_a_mark(question: str) -> None:
     assert people.texts == ("ann", "bob")
 
 
-def test_a_hull_is_an_area_with_a_band() -> None:
+def test_hull_bands() -> None:
     """A hull is drawn where it is; between the dashed lines are the hulls that it may be wrong by."""
     release = ask("hull", x=trips(400), rho=1e-2)
     [layer] = release.layers()
@@ -317,7 +317,7 @@ def test_a_hull_is_an_area_with_a_band() -> None:
     assert inner.exterior.distance(shown.exterior) == pytest.approx(off, rel=0.01)
 
 
-def test_hulls_of_persons_are_one_layer() -> None:
+def test_hulls_share_a_layer() -> None:
     """Each person's hull is a part; many have no bands."""
     frame = trips(300, by=np.repeat(np.arange(30), 10))
     [layer] = ask("hull", x=frame, person="user", rho=1e-2).layers()
@@ -329,7 +329,7 @@ def test_hulls_of_persons_are_one_layer() -> None:
     assert len(bodies.parts) == 30
 
 
-def test_bounds_are_a_box_whose_band_has_corners() -> None:
+def test_bounds_band() -> None:
     """The box of a release is drawn, and the band around it holds every box within the error."""
     release = ask("bounds")
     [layer] = release.layers()
@@ -343,7 +343,7 @@ def test_bounds_are_a_box_whose_band_has_corners() -> None:
     assert outer.area == pytest.approx((east - west + 2 * off) * (north - south + 2 * off), rel=1e-3)
 
 
-def test_neighbours_are_numbered_and_the_place_is_public() -> None:
+def test_neighbours_are_numbered() -> None:
     """Released places of neighbours are marks 1 to k, with the radius of their own noise; the place is public."""
     release = ask("nearest", FERRY, k=3, locations=0.5, x=trips(50), rho=1e-3)
     marks, place = release.layers()
@@ -360,7 +360,7 @@ def test_neighbours_are_numbered_and_the_place_is_public() -> None:
 
 
 @pytest.mark.parametrize("question", ["radius", "diameter", "radius_of_gyration"])
-def test_a_length_has_no_place(question: str, tmp_path: Path) -> None:
+def test_lengths_have_no_map(question: str, tmp_path: Path) -> None:
     """A length has no layers: its page has no map and says so, and there is no figure of it."""
     release = ask(question)
     assert release.layers() == ()
@@ -374,14 +374,14 @@ def test_a_length_has_no_place(question: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("question", "more"), [("distance", {}), ("first_within", {"radius": 500})])
-def test_a_question_about_a_place_shows_the_place(question: str, more: dict[str, Any]) -> None:
+def test_public_place_is_shown(question: str, more: dict[str, Any]) -> None:
     """Of a distance, or a first visit, the public place is on the map, and nothing else."""
     [place] = ask(question, FERRY, **more).layers()
     assert (place.role, place.kind) == ("public", "marks")
     assert place.places[0] == pytest.approx(FERRY, abs=1e-6)
 
 
-def test_smoothed_and_line_shaped_releases() -> None:
+def test_smoothed_and_line_releases() -> None:
     """Smoothed tracks have a band of the error to expect, as no theorem bounds it; rows that are lines are lines."""
     frame = trips(40, by=["ann"] * 40)
     smoothed = ask("points", person="user", x=frame).smooth("taxi", times=np.arange(40.0) * 60)
@@ -403,7 +403,7 @@ def test_smoothed_and_line_shaped_releases() -> None:
     assert [key.text for key in scene.layers[0].keys][:3] == ["released points:", "ann", "bob"]
 
 
-def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heat_map_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that can be seen are drawn where they are, shaded by their numbers; of very many, several are joined."""
     release = ask("points", x=trips(5000), person="user", rho=1e-5)
     heat = release.density(gv.Grid((-10_000, -10_000, 10_000, 10_000), cell=500))
@@ -432,7 +432,7 @@ def test_a_heat_map_is_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("notion", [gv.CGP, gv.GP])
-def test_the_curve_is_the_guarantee(notion: Any) -> None:
+def test_curve_is_the_guarantee(notion: Any) -> None:
     """Its points are what `attacker` says, its mark is at 75%."""
     guarantee = notion.hiding(distance=200, chance=0.75)
     text = attacker_curve(guarantee)
@@ -446,7 +446,7 @@ def test_the_curve_is_the_guarantee(notion: Any) -> None:
     assert "75% at 2" in text
 
 
-def test_gauges_show_those_with_least_left() -> None:
+def test_gauges_show_neediest() -> None:
     """At most ten subjects, the neediest first, with widths that are shares of the total."""
     balances = [Balance(f"p{i}", "rho", Decimal(10), Decimal(i % 10 + 1), Decimal(1)) for i in range(25)]
     text = gauges(balances, named=True)
@@ -457,7 +457,7 @@ def test_gauges_show_those_with_least_left() -> None:
     assert widths[:3] == [("before", "90.000"), ("cost", "10.000"), ("left", "0.000")]
 
 
-def test_accounts_are_named_where_the_release_names_persons() -> None:
+def test_account_names() -> None:
     """Pseudonyms, crowds and single persons leave no account's name in a report; equal balances share a bar."""
     balances = tuple(Balance(f"Secretname{i}", "rho", Decimal(10), Decimal(i % 2 + 1), Decimal(1)) for i in range(25))
     crowd = ask("heatmap", 20_000, person="user")
@@ -473,7 +473,7 @@ def test_accounts_are_named_where_the_release_names_persons() -> None:
     assert "Secretname1" in page(replace(report_of(ask("hull", person="user")), balances=balances))
 
 
-def test_without_matplotlib_there_is_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matplotlib_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A figure without matplotlib is refused with what to install; nothing is left behind."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(InvalidParameter, match=re.escape("pip install 'geoveil[plot]'")):
@@ -488,7 +488,7 @@ def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
         report_of(ask("center")).save(tmp_path / name)
 
 
-def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If drawing fails, an older report stays as it was; if the folder is missing, the error says so."""
     report = report_of(ask("center"))
     path = tmp_path / "out.html"
@@ -539,7 +539,7 @@ def test_balances_are_checked() -> None:
     assert Balance("ann", "rho", Decimal(1), Decimal("0.3"), Decimal("0.2")).left == Decimal("0.7")
 
 
-def test_the_page_says_what_is_protected_and_what_to_ask() -> None:
+def test_page_states_protection() -> None:
     """All rows of the table of protection, with their headings."""
     report = report_of(ask("points", person="user"))
     text = unescape(page(report))
@@ -553,7 +553,7 @@ def test_the_page_says_what_is_protected_and_what_to_ask() -> None:
     assert f"here {hidden(report.facts.guarantee.hidden(chance=0.75))}," in shown[0].protected
 
 
-def test_a_crowd_has_a_table_of_its_own() -> None:
+def test_crowd_table() -> None:
     """A heat map has neither labels nor times, and its page says nothing of columns and order."""
     frame = pd.DataFrame({"lat": [37.77, 37.78], "lon": [-122.42, -122.41]})
     heat = gv.Locations(frame, person="row", area=BAY, rng=np.random.default_rng(1)).heatmap(5000, hide=200)

@@ -26,7 +26,7 @@ from geoveil.report.scene import Label
 pytestmark = pytest.mark.slow
 
 
-def test_many_points_are_a_density_with_a_scale() -> None:
+def test_many_points_are_density() -> None:
     """More points than can be told apart are counted in hexagons without seams, all of them, with a legend."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(50_001, 2))
     layer = Layer("visits", places, "points", "released", radius=100.0)
@@ -50,7 +50,7 @@ def test_many_points_are_a_density_with_a_scale() -> None:
     assert {shape.form for shape in few.layers[0].shapes} == {"dots", "circles"}
 
 
-def test_hexagons_count_every_point_once() -> None:
+def test_hexagons_count_once() -> None:
     """Hexagons share corners exactly, contain the points that they count, and cover each place once."""
     flat = np.random.default_rng(5).normal(scale=900.0, size=(4000, 2))
     corners, counts = hexagons(flat, 200.0)
@@ -80,7 +80,7 @@ def test_classes_have_round_limits(least: float, most: float, limits: list[float
     assert limits_of(least, most) == pytest.approx(limits)
 
 
-def test_circles_are_as_many_as_can_be_read() -> None:
+def test_readable_circles() -> None:
     """Few places have all their circles; of more, one stands for all, and all can be asked for; of many, one."""
     places = np.random.default_rng(5).normal([-122.4, 37.8], 0.05, size=(3000, 2))
     drawn = []
@@ -102,7 +102,7 @@ def tracks(persons: int, points: int = 40) -> Layer:
     return Layer("tracks", places, "lines", "released", whose, persons=whose, names=names, expected=80.0)
 
 
-def test_tracks_have_a_colour_for_each_of_eight_persons() -> None:
+def test_tracks_have_colours() -> None:
     """Up to eight persons have a line in a colour of their own, named in the legend; more are a density."""
     scene, crowd = compose((tracks(8),)), compose((tracks(20),))
     assert scene is not None
@@ -143,7 +143,7 @@ VISIONS = {
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_colours_are_told_apart_by_everybody(vision: str, colours: dict[str, str]) -> None:
+def test_colours_are_distinguishable(vision: str, colours: dict[str, str]) -> None:
     """Persons' colours differ for every kind of colour vision, or one of two is dashed; shades grow evenly darker."""
     matrix = np.array(VISIONS[vision])
     hues = [seen(colours[person(i)], matrix) for i in range(PERSONS)]
@@ -156,7 +156,7 @@ def test_colours_are_told_apart_by_everybody(vision: str, colours: dict[str, str
     assert steps.min() > 0.05
 
 
-def test_flows_are_arcs_whose_widths_compare() -> None:
+def test_flow_widths() -> None:
     """A flow of twice as many persons is twice as wide, and the legend shows widths with their numbers."""
     ends = np.array([[-122.45, 37.76], [-122.40, 37.78], [-122.40, 37.78], [-122.45, 37.76]])
     layer = Layer(
@@ -205,7 +205,7 @@ def test_labels_never_overlap() -> None:
     assert sum(label.coarsest >= 50 for label in found) > 20
 
 
-def test_a_scene_is_data_in_degrees() -> None:
+def test_scene_is_geojson() -> None:
     """It is JSON: features where the layers are, styles of the palette, and the legend."""
     rings = np.array([[10.0, 60.0], [10.1, 60.0], [10.1, 60.1], [10.0, 60.1]])
     hull = Layer("hull", rings, "area", "released", radius=500.0)
@@ -225,7 +225,7 @@ def test_a_scene_is_data_in_degrees() -> None:
     assert "S" in [label["text"] for label in told["labels"]]
 
 
-def test_a_base_map_of_the_user_is_drawn_in_grey(tmp_path: Path) -> None:
+def test_base_map_is_grey(tmp_path: Path) -> None:
     """Streets and parks of a file are on the ground, below the release, with the file named as a source."""
     streets = [shapely.LineString([[10.70, 59.90 + i / 500], [10.80, 59.90 + i / 500]]) for i in range(9)]
     parks = [shapely.box(10.74, 59.905, 10.75, 59.91)]
@@ -243,7 +243,7 @@ def test_a_base_map_of_the_user_is_drawn_in_grey(tmp_path: Path) -> None:
     assert json.loads(json.dumps(scene.as_dict()))["groups"][-1]["name"] == "homes"
 
 
-def test_numbers_that_noise_can_give_are_blank() -> None:
+def test_noise_cells_are_blank() -> None:
     """A heat map and counts draw no cell below their noise, in a map or a legend; what is released stays as it is."""
     rng = np.random.default_rng(3)
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
@@ -281,7 +281,7 @@ def test_numbers_that_noise_can_give_are_blank() -> None:
     assert counts.layers()[0].note.startswith(said)
 
 
-def test_a_map_of_noise_alone_says_so() -> None:
+def test_noise_alone_says_so() -> None:
     """Where no number is above the noise, a map has the place and the sentence, and no shades."""
     layer = Layer(
         "riders",
@@ -299,7 +299,7 @@ def test_a_map_of_noise_alone_says_so() -> None:
     assert scene.layers[0].keys[-1].text == layer.note
 
 
-def test_noise_of_slices_and_blocks_adds_up() -> None:
+def test_noise_adds_up() -> None:
     """What may be noise in a sum of numbers is more than in one of them, by the root of how many there are."""
     rng = np.random.default_rng(3)
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)

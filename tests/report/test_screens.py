@@ -136,8 +136,11 @@ def assert_whole(page: Page, texts: list[Any]) -> None:
     [*PLACES[:1], *(pytest.param(place, marks=pytest.mark.deep) for place in PLACES[1:])],
     ids=lambda place: place.name,
 )
-def test_pages_look_as_they_did(browser: Browser, pages: Path, place: Place) -> None:
-    """At both widths, light and dark, the map is the one that people saw; a name tells the place; no texts overlap."""
+def test_pages_are_unchanged(browser: Browser, pages: Path, place: Place) -> None:
+    """Pages look as they did.
+
+    At both widths, light and dark, the map is the one that people saw; a name tells the place; no texts overlap.
+    """
     found = []
     for width, reduced in WIDTHS.items():
         for scheme in ("light", "dark"):
@@ -160,7 +163,7 @@ def test_pages_look_as_they_did(browser: Browser, pages: Path, place: Place) -> 
 
 
 @pytest.mark.deep
-def test_a_missing_layer_is_noticed(browser: Browser, pages: Path) -> None:
+def test_missing_layers_are_noticed(browser: Browser, pages: Path) -> None:
     """Without any one of its layers, or the small map, a map looks different; and so it does in the dark."""
     place = PLACES[0]
     page = opened(browser, pages, place, 1280, "light")

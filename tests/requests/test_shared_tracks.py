@@ -43,7 +43,7 @@ def _same_day() -> Any:
 
 @pytest.mark.slow
 @every_kind
-def test_files_do_not_depend_on_what_zones_cover(kind: str, tmp_path: Path) -> None:
+def test_files_ignore_hidden_rides(kind: str, tmp_path: Path) -> None:
     """Rides that differ only within the margin around a home give the same files, byte by byte."""
     nonempty = 0
 
@@ -63,7 +63,7 @@ def test_files_do_not_depend_on_what_zones_cover(kind: str, tmp_path: Path) -> N
 
 
 @every_kind
-def test_pieces_are_what_lies_outside(kind: str, tmp_path: Path) -> None:
+def test_pieces_lie_outside(kind: str, tmp_path: Path) -> None:
     """Commutes from home lose their first points, and no others; further points at home change nothing."""
     alone, longer = (released(kind, commute(extra), tmp_path / str(extra)) for extra in (0, 3))
     assert alone == longer
@@ -89,7 +89,7 @@ REMOVED: dict[str, tuple[str, str, list[str]]] = {
 
 @pytest.mark.parametrize("ending", ["csv", "geojson", "xlsx"])
 @pytest.mark.parametrize("case", [*REMOVED])
-def test_removed_values_do_not_decide_how_others_are_read(case: str, ending: str, tmp_path: Path) -> None:
+def test_removed_values_decide_nothing(case: str, ending: str, tmp_path: Path) -> None:
     """Times, units and types are told from what is released: a removed value changes none of them."""
     column, odd, usual = REMOVED[case]
     told = []
@@ -146,7 +146,7 @@ def test_points_alone_are_shared(ending: str, tmp_path: Path) -> None:
     assert len(track) == cut.points > 25
 
 
-def test_lines_have_no_values_of_points(tmp_path: Path) -> None:
+def test_lines_have_no_values(tmp_path: Path) -> None:
     """A column of a line is about the whole line: it is refused by name, and the line is released without it."""
     path = rides.make("lines-gpkg", rides.straight(HOME), tmp_path, "ride")
     with pytest.raises(InvalidParameter, match="tell of whole lines"):
@@ -160,7 +160,7 @@ def test_lines_have_no_values_of_points(tmp_path: Path) -> None:
     )
 
 
-def test_lines_among_points_are_refused(tmp_path: Path) -> None:
+def test_mixed_lines_are_refused(tmp_path: Path) -> None:
     """The refusal names forms of lines that are read; a layer of the lines alone is."""
     line = shapely.LineString([fix[:2] for fix in rides.straight(HOME)])
     both = geopandas.GeoDataFrame(geometry=[line, shapely.Point(HOME)], crs=4326)
@@ -174,7 +174,7 @@ def test_lines_among_points_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "points-geojson", "parquet"])
-def test_rows_in_another_order_are_the_same_track(kind: str, tmp_path: Path) -> None:
+def test_row_order_is_irrelevant(kind: str, tmp_path: Path) -> None:
     """Points of a table are put in the order of their times, as databases have an order of their own."""
     told = []
     for name, mixed in (("plain", False), ("mixed", True)):
@@ -342,14 +342,14 @@ PLANTED: dict[str, tuple[Plant, Sequence[str]]] = {
     ("bug", "kind"),
     [pytest.param(bug, kind, marks=KINDS[kind]) for bug, (_, kinds) in PLANTED.items() for kind in kinds],
 )
-def test_a_planted_bug_is_caught(bug: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_bugs_are_caught(bug: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that tell about removed points differ between worlds in which only removed points differ."""
     PLANTED[bug][0](monkeypatch)
     alone, longer = (released(kind, commute(extra), tmp_path / str(extra)) for extra in (0, 3))
     assert alone != longer
 
 
-def test_names_of_originals_tell_when_a_ride_began(tmp_path: Path) -> None:
+def test_original_names_tell_times(tmp_path: Path) -> None:
     """The names that many devices give differ between the worlds; those of released files do not, unless asked for."""
     for same, equal in ((False, True), (True, False)):
         found = [released("gpx", commute(extra), tmp_path / f"{extra}{same}", same_names=same) for extra in (0, 3)]

@@ -43,7 +43,7 @@ def message(at: int) -> bytes:
     return client_body("OwnTracks Android", at).content
 
 
-def test_places_go_into_another_tree(tmp_path: Path) -> None:
+def test_places_are_republished(tmp_path: Path) -> None:
     """A ping of a phone comes back as a released place, retained, for readers of the unchanged app."""
     with mosquitto(tmp_path / "broker") as broker:
         path = config_in(tmp_path, _TARGET + broker.config())
@@ -69,7 +69,7 @@ def test_places_go_into_another_tree(tmp_path: Path) -> None:
                 assert [each.topic for each in reader.messages] == ["veiled/ann/phone"]
 
 
-def test_messages_that_are_no_pings(tmp_path: Path) -> None:
+def test_foreign_messages_are_acknowledged(tmp_path: Path) -> None:
     """Empty, foreign, CSV and unknown devices' messages are acknowledged, and the next ping is answered."""
     with mosquitto(tmp_path / "broker") as broker, running(config_in(tmp_path, broker.config())) as service:
         connected(service)
@@ -124,7 +124,7 @@ def test_broker_keeps_messages(tmp_path: Path) -> None:
                 assert stored(service)[1:] == [start + 61 * minute for minute in range(500)]
 
 
-def test_unstored_pings_stay_with_the_broker(tmp_path: Path) -> None:
+def test_unstored_pings_return(tmp_path: Path) -> None:
     """A ping that could not be stored is not acknowledged, and comes again to the next service."""
     with mosquitto(tmp_path / "broker") as broker:
         path = config_in(tmp_path, broker.config())

@@ -124,7 +124,7 @@ def test_planted_leaks_are_found(
     assert found([request.body], [])
 
 
-def test_the_search_finds_what_is_hidden() -> None:
+def test_search_finds_places() -> None:
     """Each client's body contains the place, as it would be found in what leaves."""
     for client in CLIENTS:
         body = client_body(client, now())

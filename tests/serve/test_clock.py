@@ -40,7 +40,7 @@ def test_clock_decides_when(tmp_path: Path) -> None:
         assert len(service.ask("GET", "/v1/places/ann/track", "owner").json()["features"]) == 4
 
 
-def test_number_of_pings_does_not_show(tmp_path: Path) -> None:
+def test_numbers_do_not_show(tmp_path: Path) -> None:
     """Two persons who send often and seldom have the same times of publication."""
     with running(config_in(tmp_path, publish=RARELY)) as service:
         at = (now() - 7200) // 600 * 600
@@ -60,7 +60,7 @@ def test_number_of_pings_does_not_show(tmp_path: Path) -> None:
         assert len(times[0]) == 5
 
 
-def test_paused_persons_are_not_published(tmp_path: Path) -> None:
+def test_paused_are_not_published(tmp_path: Path) -> None:
     """The clock passes over who is paused."""
     with running(config_in(tmp_path, publish=RARELY)) as service:
         at = (now() - 7200) // 600 * 600

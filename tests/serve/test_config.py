@@ -112,14 +112,14 @@ def test_wrong_configurations_are_refused(what: str, tmp_path: Path) -> None:
     assert allowed in str(refused.value)
 
 
-def test_missing_configuration_has_a_remedy(tmp_path: Path) -> None:
+def test_missing_file_has_remedy(tmp_path: Path) -> None:
     """A file that does not exist is said to be made from the example."""
     with pytest.raises(FileUnavailable, match="--example"):
         read_config(tmp_path / "nowhere.toml")
 
 
 @pytest.mark.parametrize("change", [('"San Francisco"', '"Nowhere at All"'), ("5e-4", "-1"), ('"1 day"', '"user"')])
-def test_wrong_promises_are_refused_at_the_start(change: tuple[str, str], tmp_path: Path) -> None:
+def test_wrong_promises_are_refused(change: tuple[str, str], tmp_path: Path) -> None:
     """A stream that cannot be opened is refused before the service takes in anything, and the person is named."""
     config = read_config(config_in(tmp_path))
     path = tmp_path / "geoveil.toml"
@@ -140,7 +140,7 @@ def test_changed_promises_are_refused(tmp_path: Path) -> None:
         Service(read_config(path))
 
 
-def test_configurations_of_the_page_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_configurations_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All configuration on the page about the service is read, and its access rules are those of the tests."""
     page = (Path(__file__).parent.parent.parent / "docs" / "do" / "serve.md").read_text()
     pieces = re.findall(r"```text\n(.*?)```", page, re.DOTALL)

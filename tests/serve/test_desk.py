@@ -67,7 +67,7 @@ def test_broken_requests_fail_alone(service: Running) -> None:
     ]
 
 
-def test_overload_is_told_at_once(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overload_is_told(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """If too much waits, clients are told to come back, and the health page says so; nothing is queued."""
     monkeypatch.setattr(desk_module, "_WAITING", -1)
     assert service.send(client_body("Overland", now())).status_code == 503
@@ -76,7 +76,7 @@ def test_overload_is_told_at_once(service: Running, monkeypatch: pytest.MonkeyPa
     assert service.ask("GET", "/health").json() == {"status": "ok"}
 
 
-def test_slow_stores_are_not_waited_for(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_stores_time_out(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that waits for too long is told to come back; when it does, its ping is known."""
     monkeypatch.setattr(desk_module, "_PATIENCE", 0.0)
     at = service.fresh("ann")
@@ -88,7 +88,7 @@ def test_slow_stores_are_not_waited_for(service: Running, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", ["SQLite", "PostgreSQL"])
-def test_two_services_share_a_ledger(store: str, tmp_path: Path) -> None:
+def test_services_share_a_ledger(store: str, tmp_path: Path) -> None:
     """Two services that take pings of one person, against all advice, answer each ping once."""
     ledger = "budget.db" if store == "SQLite" else database("shared")
     path = config_in(tmp_path, ledger=ledger)

@@ -147,7 +147,7 @@ FORMATS = {"/pub": "basic", "/traccar": "bearer", "/osmand": "id", "/overland": 
 
 
 @pytest.mark.parametrize("path", FORMATS)
-def test_refusals_have_the_forms_of_the_table(service: Running, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_forms(service: Running, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """401 is for credentials, 413 for size, and 503 with a time to wait is for everything that passes."""
     reply = service.ask("POST", path, content=b"id=no&lat=1&lon=2" if path == "/osmand" else b"{}")
     assert reply.status_code == 401
@@ -172,7 +172,7 @@ def broken(*_: object) -> None:
     raise OSError("disk I/O error near 37.7749")
 
 
-def test_names_in_bodies_are_claims(service: Running) -> None:
+def test_body_names_are_claims(service: Running) -> None:
     """A device is who authenticated: a gateway may only name registered devices, and nobody may claim another user."""
     at = service.fresh("bob")
     body = client_body("Traccar", at)
@@ -227,7 +227,7 @@ def test_times_of_all_kinds() -> None:
     assert read_owntracks(json.dumps(equator).encode(), DEVICE).fixes == [(0, Fix(us, 0.0, 9.5))]
 
 
-def test_bad_points_do_not_fail_their_batch(service: Running) -> None:
+def test_bad_points_fail_alone(service: Running) -> None:
     """Of a batch, the good points are answered in their order."""
     at = service.fresh("bob")
     good = [json.loads(client_body("Overland", at + 100 * i).content)["locations"][0] for i in range(3)]
@@ -247,14 +247,14 @@ def _payload(message: object = None) -> str:
     [None, 5, "", "???", "AAAA", _payload()[:60], _payload()[:-4], base64.b64encode(bytes(80)).decode()],
     ids=["none", "a number", "empty", "no base64", "a short nonce", "truncated", "without its end", "zeros"],
 )
-def test_changed_payloads_are_not_decrypted(data: object) -> None:
+def test_changed_payloads_are_refused(data: object) -> None:
     """Whatever is not what was encrypted under the key is undecryptable."""
     assert decrypted(data, "a passphrase") is None
     body = json.dumps({"_type": "encrypted", "data": data}).encode()
     assert read_owntracks(body, DEVICE) == PingReading.of("undecryptable")
 
 
-def test_each_changed_byte_is_noticed() -> None:
+def test_every_byte_counts() -> None:
     """A payload with any one byte changed, or opened by another key, is refused; long keys are cut as the apps do."""
     sealed = bytearray(base64.b64decode(_payload()))
     for at in range(len(sealed)):

@@ -68,7 +68,7 @@ def test_links_end_and_pause(shared: Running) -> None:
     assert shared.client.get(found["url"]).status_code == 404
 
 
-def test_paused_persons_are_not_shown(shared: Running) -> None:
+def test_paused_are_not_shown(shared: Running) -> None:
     """While a person is paused, pings are acknowledged and dropped, and nobody sees a place; nothing comes later."""
     found = made(shared, window="1 day")
     before = shared.pings_of("ann")
@@ -138,7 +138,7 @@ def test_links_have_a_window(shared: Running) -> None:
         ("zone", {"zone": "Mars/Olympus"}),
     ],
 )
-def test_links_that_make_no_sense(service: Running, argument: str, given: dict[str, Any]) -> None:
+def test_senseless_links_are_refused(service: Running, argument: str, given: dict[str, Any]) -> None:
     """What cannot be a link is refused with the argument, and the owner's page says why."""
     with pytest.raises(InvalidParameter) as refused:
         link(**given)
@@ -148,7 +148,7 @@ def test_links_that_make_no_sense(service: Running, argument: str, given: dict[s
     assert argument in reply.json()["title"]
 
 
-def test_other_sites_cannot_use_the_owner(service: Running) -> None:
+def test_foreign_forms_are_refused(service: Running) -> None:
     """A browser that knows the owner's password sends it along with forms of other sites, which are refused."""
     form = {"do": "pause", "of": "ann"}
     owner = service.basic("owner")

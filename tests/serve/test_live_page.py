@@ -35,7 +35,7 @@ def page(service: Running, browser: Browser) -> Iterator[Page]:
     assert all(each.startswith((service.url, "data:")) for each in asked)
 
 
-def test_live_page_shows_places_and_budgets(service: Running, page: Page) -> None:
+def test_page_shows_places(service: Running, page: Page) -> None:
     """Each person has a released place, a radius and a budget, in the table and on the map."""
     rows = page.locator("section[aria-labelledby=persons] tbody tr")
     assert rows.count() == 2
@@ -51,7 +51,7 @@ def test_live_page_shows_places_and_budgets(service: Running, page: Page) -> Non
 
 
 @pytest.mark.slow
-def test_owner_makes_and_ends_links(service: Running, page: Page) -> None:
+def test_owner_ends_links(service: Running, page: Page) -> None:
     """A link is made on the page, shown once, opens for a reader without a password, and can be paused and ended."""
     page.get_by_role("textbox", name="For").fill("my sister")
     page.get_by_role("button", name="Make a link").click()

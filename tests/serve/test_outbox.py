@@ -45,7 +45,7 @@ def state_of(service: Running) -> outbox_module.DeliveryState:
 
 
 @pytest.mark.parametrize("kind", ADDRESSES)
-def test_targets_get_what_was_published(kind: str, tmp_path: Path) -> None:
+def test_targets_get_places(kind: str, tmp_path: Path) -> None:
     """Each kind gets its form of the published place, at its address, with its credentials, and no other person's."""
     with receiving() as target, running(config_in(tmp_path, _TARGET.format(kind=kind, url=target.url))) as service:
         target.statuses = [201]
@@ -61,7 +61,7 @@ def test_targets_get_what_was_published(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_repeats_are_the_same_place(tmp_path: Path) -> None:
+def test_repeats_are_deduplicated(tmp_path: Path) -> None:
     """A target that dedupes by place and time holds each place once, however often it had to be repeated."""
     with (
         receiving() as target,
@@ -102,7 +102,7 @@ def test_refusals_stop_a_target(tmp_path: Path) -> None:
         assert [each.message["tst"] for each in target.wait(12)[10:]] == [at, at + 100]
 
 
-def test_home_assistant_gets_the_last_place(tmp_path: Path) -> None:
+def test_home_assistant_gets_last(tmp_path: Path) -> None:
     """Home Assistant takes whatever arrives for the present place: of a queue it gets the last one, never an older."""
     with receiving() as target:
         more = _TARGET.format(kind="home-assistant", url=target.url) + "max_gps_accuracy = 200\n"
@@ -142,7 +142,7 @@ def test_outbox_survives_restarts(tmp_path: Path) -> None:
         assert len(sent) == 6
 
 
-def test_replies_of_targets_go_nowhere(tmp_path: Path) -> None:
+def test_replies_go_nowhere(tmp_path: Path) -> None:
     """A target that answers with the places of others does not reach the device."""
     with (
         receiving() as target,

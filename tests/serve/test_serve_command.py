@@ -34,7 +34,7 @@ def free_port() -> int:
 @pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM"])
-def test_command_serves_until_it_is_ended(ending: str, tmp_path: Path) -> None:
+def test_command_serves(ending: str, tmp_path: Path) -> None:
     """From the example to a running service: tokens are printed once, and the end is a sentence and no traceback."""
     example = run("serve", "--example", folder=tmp_path)
     assert example.returncode == 0
@@ -77,7 +77,7 @@ def test_command_serves_until_it_is_ended(ending: str, tmp_path: Path) -> None:
         (["serve", "wrong.toml"], "person.device"),
     ],
 )
-def test_wrong_commands_say_what_to_do(words: list[str], said: str, tmp_path: Path) -> None:
+def test_wrong_commands_are_explained(words: list[str], said: str, tmp_path: Path) -> None:
     """What is missing or wrong is said with what is allowed."""
     config_in(tmp_path)
     (tmp_path / "wrong.toml").write_text('[service]\nledger = "x.db"\n[[person]]\nname = "ann"\n')

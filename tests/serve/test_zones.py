@@ -21,7 +21,7 @@ def zoned(folder: Path) -> Path:
     return config_in(folder, ZONE)
 
 
-def test_zones_of_the_configuration_are_kept(tmp_path: Path) -> None:
+def test_configured_zones_are_kept(tmp_path: Path) -> None:
     """A ping at home is answered with the disc, the same after a restart; one on the way out with noise."""
     path, at = zoned(tmp_path), now() - 7200
     with running(path) as service:
@@ -45,7 +45,7 @@ def test_zones_of_the_configuration_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("place", "said"), [("nowhere", "places"), ("91,0", "places"), ("1,2,3", "places")])
-def test_zones_that_are_no_places(place: str, said: str, tmp_path: Path) -> None:
+def test_bad_zones_are_refused(place: str, said: str, tmp_path: Path) -> None:
     """They are refused at the start, with the name of the person."""
     path = config_in(tmp_path, ZONE.replace("file:home.txt", place))
     with pytest.raises(GeoveilError, match=said) as refused:

@@ -141,7 +141,7 @@ def test_texts_without_a_length(text: str) -> None:
             ask()
 
 
-def test_names_in_files_and_frames_agree(here: Path) -> None:
+def test_region_names_agree(here: Path) -> None:
     """The regions of a file are those of its frame, named by its column of names."""
     frame = geopandas.read_file("districts.gpkg").set_index("name").rename_axis("region")
     answers = [asked().counts(regions, rho=5e-5).value for regions in ("districts.gpkg", frame)]
@@ -149,7 +149,7 @@ def test_names_in_files_and_frames_agree(here: Path) -> None:
     assert answers[0].index.tolist() == ["west", "east"]
 
 
-def test_cells_are_metres_in_feet() -> None:
+def test_cells_in_feet() -> None:
     """A side of a cell is in metres, also in a coordinate system in feet; so is a text."""
     feet = geopandas.GeoDataFrame(geometry=shapely.points([[6.0e6, 2.1e6], [6.01e6, 2.11e6]]), crs=2227)
     sides: list[Any] = [
@@ -159,7 +159,7 @@ def test_cells_are_metres_in_feet() -> None:
         assert heat.grid.cell == pytest.approx(20_000 / 0.3048, rel=1e-5)
 
 
-def test_texts_of_places_are_points() -> None:
+def test_place_texts() -> None:
     """A text has the latitude first, and means the point of the same longitude and latitude."""
     point = geopandas.GeoSeries.from_xy([-122.42], [37.77], crs=4326)
     first, second = (asked().distance(place, rho=1e-4, together=True).value for place in ("37.77, -122.42", point))
@@ -177,7 +177,7 @@ def test_texts_of_places_are_points() -> None:
         ("heatmap trips.csv --cell-size 1km", "No such option '--cell-size'. It is called --cell."),
     ],
 )
-def test_commands_and_options_are_answered(run: Any, line: str, answer: str) -> None:
+def test_commands_are_answered(run: Any, line: str, answer: str) -> None:
     """An error about a command or an option that does not exist names the right one."""
     done = run(*line.split())
     assert done.code == 2

@@ -177,7 +177,7 @@ def test_code_and_commands_run(page: Path, run: Any, folder: Path, monkeypatch: 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")  # of Spark
 @pytest.mark.parametrize("page", [page for page in PAGES if "*Needs Spark:" in page.read_text(encoding="utf-8")])
-def test_code_that_needs_spark_runs(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_code_runs(page: Path, run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With Spark, all of the page runs."""
     pyspark = pytest.importorskip("pyspark", reason="needs the extra spark, and Java 17")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -192,7 +192,7 @@ def test_code_that_needs_spark_runs(page: Path, run: Any, folder: Path, monkeypa
             gateway.proc.wait(60)
 
 
-def test_every_picture_of_the_gallery_is_drawn_by_its_page() -> None:
+def test_gallery_pictures_are_drawn() -> None:
     """The code above a picture writes a file of its name; scripts/gallery.py draws them anew."""
     page = (DOCS / "gallery.md").read_text(encoding="utf-8")
     shown = re.findall(r"!\[[^]]+\]\(pictures/([\w-]+\.png)\)", page)
@@ -206,7 +206,7 @@ def test_pictures_are_small(picture: Path) -> None:
     assert picture.stat().st_size <= (250_000 if picture.name == "demo.png" else 100_000)
 
 
-def test_tables_of_budgets_are_what_the_library_computes() -> None:
+def test_budget_tables_are_computed() -> None:
     """What a budget means is the same on the page for choosing one, in the page for officers, and in the program."""
     apart = (10, 50, 100, 200, 500)
 
@@ -229,7 +229,7 @@ def test_tables_of_budgets_are_what_the_library_computes() -> None:
 
 
 @pytest.mark.deep
-def test_the_map_of_the_officers_page_has_the_noise_that_it_states() -> None:
+def test_officers_map_noise() -> None:
     """With 200 m hidden the map of the tutorial promises little about far-away places, and with 500 m it protects."""
     trips = pd.read_csv(DOCS / "learn" / "bike-trips.csv")
     area = gv.local(lat=47.38, lon=8.54, radius=8_000)
@@ -242,7 +242,7 @@ def test_the_map_of_the_officers_page_has_the_noise_that_it_states() -> None:
     assert f"of up to {many.error(0.05, each=True):.1f} persons" in page
 
 
-def test_a_wrong_example_would_be_noticed() -> None:
+def test_wrong_examples_are_noticed() -> None:
     """Blocks, commands, outputs, exit codes and exemptions are found."""
     exempt = "*Not run in the tests: it takes an hour.*\n\n```console\n$ long\n```\n"
     page = f"{exempt}```console\n$ a \\\n  b   # exit code 3\nout\n$ c\n```\n"

@@ -53,22 +53,25 @@ def in_menu(part: Any) -> list[str]:
     return [page for item in (part.values() if isinstance(part, dict) else part) for page in in_menu(item)]
 
 
-def test_every_page_is_in_the_menu_once() -> None:
-    """Nobody has to know the address of a page."""
+def test_pages_are_in_menu() -> None:
+    """Every page is in the menu once. Nobody has to know the address of a page."""
     menu = in_menu(tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"])
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert len(menu) == len(set(menu))
     assert pages == {page for page in menu if not page.startswith("project/")}
 
 
-def test_every_public_name_is_on_one_page_of_the_reference() -> None:
-    """All that geoveil offers can be looked up; its errors have a page of their own."""
+def test_names_are_in_reference() -> None:
+    """Every public name is on one page of the reference.
+
+    All that geoveil offers can be looked up; its errors have a page of their own.
+    """
     pages = (DOCS / "look-up" / "python").glob("*.md")
     shown = [name for page in pages for name in re.findall(r"^::: geoveil\.(\w+)$", page.read_text(), re.MULTILINE)]
     assert sorted(shown) == sorted(set(gv.__all__) - {"__version__", "errors"})
 
 
-def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
+def test_site_problems_are_found(tmp_path: Path) -> None:
     """Missing pages, headings and pictures, other hosts and large pages."""
     docs = script()
     (tmp_path / "good.html").write_text('<h1 id="top">x</h1><a href="#top">y</a><a href="https://example.org">z</a>')
@@ -86,7 +89,7 @@ def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
     assert len(found) == 8
 
 
-def test_every_field_of_a_certificate_is_described() -> None:
+def test_certificate_fields_are_described() -> None:
     """The page of fields has no empty cell, and no field twice."""
     rows = [row.split(" | ") for row in script().certificate().splitlines()[2:]]
     assert len(rows) > 60
@@ -104,7 +107,7 @@ def fields(part: Any, prefix: str = "") -> set[str]:
     return set(inner.values()) | {name for own, path in inner.items() for name in fields(part[own], path)}
 
 
-def test_the_page_of_fields_has_all_that_the_schema_requires_and_certificates_have(tmp_path: Path) -> None:
+def test_certificate_fields_are_complete(tmp_path: Path) -> None:
     """No field of a certificate is missing on the page: not one that is required, and not one that is written."""
     listed = {row.split("`")[1] for row in script().certificate().splitlines()[2:]}
 
@@ -131,7 +134,7 @@ def test_the_page_of_fields_has_all_that_the_schema_requires_and_certificates_ha
     assert set().union(*map(fields, found)) <= listed
 
 
-def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
+def test_outside_links_lead_somewhere() -> None:
     """Pages beside the docs are on the site; all else is in the repository. What is inside code stays."""
     docs = script()
     text = "[a](../../benchmarks/README.md#x) [b](../../conftest.py) [c](units.md)\n```\n[d](e)\n```\n"
@@ -142,7 +145,7 @@ def test_a_link_out_of_the_docs_leads_somewhere_on_the_site() -> None:
 
 
 @pytest.mark.deep
-def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The notebook that readers take home has the code of the page, and runs beside the file that it names."""
     page = DOCS / "learn" / "data-scientist.md"
     text = page.with_suffix(".ipynb").read_text(encoding="utf-8")
@@ -155,7 +158,7 @@ def test_the_notebook_is_its_page_and_runs(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.deep
-def test_the_site_is_built_without_a_problem(site: Path) -> None:
+def test_site_builds(site: Path) -> None:
     """No broken link, no missing picture, no other host, no large page; what is generated is there."""
     pages = [page.relative_to(site).as_posix() for page in site.rglob("*.html")]
     assert len(pages) >= len([*DOCS.rglob("*.md")])
@@ -168,7 +171,7 @@ def test_the_site_is_built_without_a_problem(site: Path) -> None:
 
 @pytest.mark.deep
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium was found: apt-get install chromium")
-def test_search_and_copies_work_from_the_disk_and_nothing_else_is_loaded(site: Path) -> None:
+def test_search_works_from_disk(site: Path) -> None:
     """A page on the disk finds words of other pages as they are typed, and asks for files of the site alone.
 
     The copy button of a block copies the code, without prompts and results. No page logs an error.

@@ -125,7 +125,7 @@ def test_frames_answer_like_files(question: str, case: str, tmp_path: Path) -> N
         *((option, "persons") for option in EACH_OPTIONS),
     ],
 )
-def test_persons_are_answered_like_those_of_files(question: str, case: str, tmp_path: Path) -> None:
+def test_persons_match_files(question: str, case: str, tmp_path: Path) -> None:
     """Answers about each person are written with the certificate, the charge and the refusals of a file."""
     found = {}
     for door in ("csv", "spark"):
@@ -143,9 +143,7 @@ def test_persons_are_answered_like_those_of_files(question: str, case: str, tmp_
 
 @pytest.mark.usefixtures("_door")
 @pytest.mark.parametrize("case", ROWS)
-def test_rows_of_a_frame_are_persons_once_they_have_numbers(
-    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbered_rows_are_persons(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of Spark have no order: the refusal names a column to add, and with it the answer is that of a file."""
     refused = ask("heatmap", CASES[case], "spark", tmp_path / "refused")
     assert refused == {"refused": InvalidInput, "argument": "person"}
@@ -177,7 +175,7 @@ def test_rows_of_a_frame_are_persons_once_they_have_numbers(
         *("hidden", "columns of another system", "points with a column"),
     ],
 )
-def test_points_are_written_like_those_of_files(case: str, tmp_path: Path) -> None:
+def test_points_match_files(case: str, tmp_path: Path) -> None:
     """Points have the certificate and the noise of those of a file; where no unit sorts them, to the last bit."""
     told, places = {}, {}
     for door in ("parquet", "spark"):
@@ -204,7 +202,7 @@ PAIRED = (
 @pytest.mark.usefixtures("_door")
 @pytest.mark.parametrize("question", ["heatmap", "heatmap in slices", "flows"])
 @pytest.mark.parametrize("case", PAIRED)
-def test_rows_with_two_places_answer_like_files(question: str, case: str, tmp_path: Path) -> None:
+def test_two_places_match_files(question: str, case: str, tmp_path: Path) -> None:
     """Rows with an origin and a destination: each place has its own time."""
     found = {door: sorted_persons(ask(question, PAIR_CASES[case], door, tmp_path / door)) for door in ("csv", "spark")}
     assert differing(found["csv"], found["spark"]) <= INDEX, found["spark"]
@@ -242,7 +240,7 @@ def test_every_question_is_asked_on_spark() -> None:
 
 @pytest.mark.usefixtures("_door")
 @pytest.mark.parametrize(("case", "argument"), [("days", "protect"), ("thinned", "thin")])
-def test_times_of_two_places_are_refused(case: str, argument: str, tmp_path: Path) -> None:
+def test_two_place_times_are_refused(case: str, argument: str, tmp_path: Path) -> None:
     """Lengths of time and thinning need the points of a person in their order; Spark sorts rows."""
     found = ask("heatmap", PAIR_CASES[case], "spark", tmp_path / "spark")
     assert (found["refused"], found["argument"]) == (InvalidInput, argument)

@@ -61,7 +61,7 @@ def faulty(armed: Path, marks: Path, turn: int) -> Callable[[Iterator[pa.RecordB
     return step
 
 
-def test_a_seeded_release_is_that_of_the_file(spark: Any, tmp_path: Path) -> None:
+def test_seeded_release_matches_file(spark: Any, tmp_path: Path) -> None:
     """Rows, radii and columns are those of the file, from Parquet and from a DataFrame of several partitions."""
     source = written(trips(), tmp_path / "trips.parquet")
     how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "keep": ["id"]}
@@ -76,7 +76,7 @@ def test_a_seeded_release_is_that_of_the_file(spark: Any, tmp_path: Path) -> Non
         assert "numpy generator" in release.inexact
 
 
-def test_workers_read_the_files_of_a_plain_table(spark: Any, tmp_path: Path) -> None:
+def test_workers_read_plain_tables(spark: Any, tmp_path: Path) -> None:
     """A DataFrame of Parquet files is read by workers themselves; one that filters, renames or is in memory is not."""
     source = str(written(trips(300, 2), tmp_path / "trips.parquet"))
     frame = spark.read.parquet(source)
@@ -105,7 +105,7 @@ def opened(frame: Any) -> Any:
     return open_frame(frame, lat=None, lon=None, geometry=None, crs=None)[1]
 
 
-def test_times_far_away_are_kept_as_they_are(spark: Any, tmp_path: Path) -> None:
+def test_extreme_times_are_kept(spark: Any, tmp_path: Path) -> None:
     """Times of Spark's old type that do not fit into nanoseconds are released as Spark reads them."""
     frame = spark.createDataFrame(trips(20, 1)).selectExpr("user", "latitude", "longitude", "id")
     frame = frame.selectExpr("*", "timestamp'3024-02-29 12:00:00.000001' as until")
@@ -119,7 +119,7 @@ def test_times_far_away_are_kept_as_they_are(spark: Any, tmp_path: Path) -> None
     assert release.value.where("until = timestamp'3024-02-29 12:00:00.000001'").count() == 20
 
 
-def test_units_of_time_are_those_of_the_file(spark: Any, tmp_path: Path) -> None:
+def test_units_match_file(spark: Any, tmp_path: Path) -> None:
     """With a length of time as the unit and thinned rows, a seeded release is that of the file, and is verified."""
     source = written(trips(), tmp_path / "trips.parquet")
     how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "protect": "1 day", "thin": "20 minutes"}
@@ -175,7 +175,7 @@ def released_with_faults(spark: Any, folder: Path, turn: int = 0) -> Any:
     return happened, drawn / (found["radius_95"].to_numpy() / np.sqrt(-2 * np.log(0.05)))[:, None]
 
 
-def test_faults_leave_one_copy_of_each_row(spark: Any, tmp_path: Path) -> None:
+def test_faults_repeat_no_row(spark: Any, tmp_path: Path) -> None:
     """A failed task, a killed executor and a lagging task: every row once, noise of the stated law, one charge."""
     happened, drawn = released_with_faults(spark, tmp_path)
     assert happened == {"failed", "killed", "lagged"}
@@ -201,7 +201,7 @@ def test_fifty_releases_with_faults(spark: Any, tmp_path: Path) -> None:
     assert min(happened.values()) >= 25
 
 
-def test_rows_that_change_between_the_jobs_are_not_released(spark: Any, tmp_path: Path) -> None:
+def test_changed_rows_are_refused(spark: Any, tmp_path: Path) -> None:
     """A DataFrame that gives other rows the second time is refused after the charge, which is said to be spent."""
 
     def restless(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -223,7 +223,7 @@ def test_rows_that_change_between_the_jobs_are_not_released(spark: Any, tmp_path
     assert str(ledger.account("u0000").remaining) == "0.99995"
 
 
-def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Path) -> None:
+def test_failed_job_is_charged(spark: Any, tmp_path: Path) -> None:
     """If tasks fail until Spark gives up, nothing is released, and the charge is said to be spent."""
     armed = tmp_path / "armed"
 
@@ -247,7 +247,7 @@ def test_a_second_job_that_fails_is_charged_and_says_so(spark: Any, tmp_path: Pa
     assert not [*tmp_path.glob("*out*")]
 
 
-def test_a_key_is_charged_and_drawn_once(spark: Any, tmp_path: Path) -> None:
+def test_keys_are_drawn_once(spark: Any, tmp_path: Path) -> None:
     """The same key returns the same files; if the files are gone, nothing is drawn."""
     data = trips(100, 2)
     source = str(written(data, tmp_path / "trips.parquet"))
@@ -291,7 +291,7 @@ class Ending:
         return step
 
 
-def test_an_interrupted_driver_is_finished(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_drivers_are_finished(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever a driver dies after its answer was stored, the same key gives the release: one charge, one draw."""
     source = str(written(trips(20, 2), tmp_path / "trips.parquet"))
     located = Destination.located
@@ -347,7 +347,7 @@ def test_an_interrupted_driver_is_finished(spark: Any, tmp_path: Path, monkeypat
         assert found.certificate()["unchanged"] == whole.certificate()["unchanged"]
 
 
-def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_path: Path) -> None:
+def test_skipped_persons_and_pseudonyms(spark: Any, tmp_path: Path) -> None:
     """`short="skip"` leaves persons out, and pseudonyms take the place of labels."""
     data = trips(300, 3)
     ledger = gv.Ledger(tmp_path / "ledger.db")
@@ -371,7 +371,7 @@ def test_persons_without_budget_are_skipped_and_labels_replaced(spark: Any, tmp_
     assert release.certificate()["persons"] == 2
 
 
-def test_rows_are_selected_as_in_files(spark: Any, tmp_path: Path) -> None:
+def test_rows_match_files(spark: Any, tmp_path: Path) -> None:
     """`where`, `missing` and `outside` remove the same rows, which the certificate counts."""
     data = trips(400, 4)
     data.loc[3, "latitude"] = np.nan
@@ -405,7 +405,7 @@ def test_geometries_become_geoparquet(spark: Any, tmp_path: Path) -> None:
     assert len(gv.load(tmp_path / "own").value) == 200
 
 
-def test_what_cannot_be_done_is_refused_before_a_charge(spark: Any, tmp_path: Path) -> None:
+def test_impossible_is_refused(spark: Any, tmp_path: Path) -> None:
     """Shared noise, ties in thinned rows, an existing folder and texts of times are refused with a remedy."""
     data = trips(50, 2)
     frame = spark.createDataFrame(data)
@@ -478,7 +478,7 @@ def test_only_counts_are_shuffled(cluster: Any, tmp_path: Path) -> None:
     ],
     ids=["nanoseconds", "seconds", "milliseconds"],
 )
-def test_a_unit_has_both_its_ends(spark: Any, tmp_path: Path, times: list[Any]) -> None:
+def test_units_have_both_ends(spark: Any, tmp_path: Path, times: list[Any]) -> None:
     """Two rows a day apart are in one day, and the certificate has their times; a guarantee takes the unit."""
     frame = spark.createDataFrame([(time, 37.77, -122.42) for time in times], ["t", "lat", "lon"])
     area = gv.local(lat=37.77, lon=-122.42, radius=50_000)
@@ -490,7 +490,7 @@ def test_a_unit_has_both_its_ends(spark: Any, tmp_path: Path, times: list[Any]) 
     assert [time[:10] for time in release.certificate()["span"]] == ["2026-05-01", "2026-05-02"]
 
 
-def test_times_in_doubt_are_refused(spark: Any, tmp_path: Path) -> None:
+def test_doubtful_times_are_refused(spark: Any, tmp_path: Path) -> None:
     """Numbers since a start and dates under a unit of an hour are refused, and nothing is written."""
     frame = spark.createDataFrame([(10**6 * i, 37.77, -122.42) for i in range(300, 310)], ["t", "lat", "lon"])
     how: dict[str, Any] = {"rho": RHO, "protect": "1 hour", "area": gv.local(lat=37.77, lon=-122.42, radius=50_000)}

@@ -19,7 +19,7 @@ from tests.spark.trips import AREA, RHO, trips, written
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
 
-def test_heat_maps_and_counts_are_those_of_files(spark: Any, tmp_path: Path) -> None:
+def test_maps_match_files(spark: Any, tmp_path: Path) -> None:
     """With one seed, sums on workers give the heat map of the file to the last bit, also with slices and days."""
     source = written(trips(), tmp_path / "trips.parquet")
     frame = spark.read.parquet(str(source)).repartition(3)
@@ -36,8 +36,8 @@ def test_heat_maps_and_counts_are_those_of_files(spark: Any, tmp_path: Path) -> 
     assert np.array_equal(found.value["noisy"], expected.value["noisy"])
 
 
-def test_flows_are_those_of_files(spark: Any, tmp_path: Path) -> None:
-    """Rows with an origin and a destination are counted once each."""
+def test_flows_match_files(spark: Any, tmp_path: Path) -> None:
+    """Flows are those of files. Rows with an origin and a destination are counted once each."""
     data = trips(400, 8)
     pairs = pd.DataFrame({"user": data["user"]})
     pairs["pickup_latitude"], pairs["pickup_longitude"] = data["latitude"], data["longitude"]
@@ -51,7 +51,7 @@ def test_flows_are_those_of_files(spark: Any, tmp_path: Path) -> None:
     assert np.array_equal(found.value, expected.value)
 
 
-def test_the_mean_is_that_of_memory(spark: Any, tmp_path: Path) -> None:
+def test_mean_matches_memory(spark: Any, tmp_path: Path) -> None:
     """The mean of a crowd has the noise and the value of that in memory; a ledger stores it under a key."""
     data = trips(500, 4)
     how: dict[str, Any] = {"rho": RHO, "area": AREA, "person": "user", "together": True}
@@ -69,7 +69,7 @@ def test_the_mean_is_that_of_memory(spark: Any, tmp_path: Path) -> None:
     assert str(ledger.account("u0000").remaining) == "0.99995"
 
 
-def test_persons_get_answers_of_their_own(spark: Any, tmp_path: Path) -> None:
+def test_persons_have_answers(spark: Any, tmp_path: Path) -> None:
     """With next to no noise, answers about each person are the true ones: also about one with very many rows."""
     many = trips(300_000, 1, seed=2).assign(user="giant")
     data = pd.concat([many, trips(600, 60)], ignore_index=True)
@@ -89,7 +89,7 @@ def test_persons_get_answers_of_their_own(spark: Any, tmp_path: Path) -> None:
     assert gv.verify(tmp_path / "center").holds
 
 
-def test_every_question_about_persons_is_written_once(spark: Any, tmp_path: Path) -> None:
+def test_every_question_by_person(spark: Any, tmp_path: Path) -> None:
     """Each question is answered about each person, charged once, and refused without a column of persons."""
     data = trips(400, 4)
     frame = spark.createDataFrame(data)
@@ -111,7 +111,7 @@ def test_every_question_about_persons_is_written_once(spark: Any, tmp_path: Path
         release_of("hull", frame, to=tmp_path / "no", rho=1e-3, area=AREA)
 
 
-def test_rows_of_persons_are_filtered_and_labels_are_checked(spark: Any, tmp_path: Path) -> None:
+def test_person_rows_are_filtered(spark: Any, tmp_path: Path) -> None:
     """`where` holds also if none of the first rows passes it; labels of neighbours are stated, or refused."""
     data = trips(10_300, 2)
     data["note"] = "seen"
@@ -127,7 +127,7 @@ def test_rows_of_persons_are_filtered_and_labels_are_checked(spark: Any, tmp_pat
     assert release_of("center", frame, to=tmp_path / "center", where="id < 100", **how).value.count() == 1
 
 
-def test_pseudonyms_decide_the_order_of_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pseudonyms_order_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that come by person come in the order of pseudonyms, which tells nothing about the labels."""
     frame = spark.createDataFrame(trips(600, 40))
     how: dict[str, Any] = {"person": "user", "rho": RHO, "area": AREA, "pseudonyms": True}
@@ -141,7 +141,7 @@ def test_pseudonyms_decide_the_order_of_rows(spark: Any, tmp_path: Path, monkeyp
         assert pd.concat(found).nunique() == 40
 
 
-def test_numbers_of_points_are_hidden(spark: Any, tmp_path: Path) -> None:
+def test_numbers_are_hidden(spark: Any, tmp_path: Path) -> None:
     """Answers about persons state no number of points where it is hidden; without an order, points are refused."""
     frame = spark.createDataFrame(trips(300, 4)).repartition(3)
     locations = gv.Locations(frame, person="user", area=AREA)

@@ -108,7 +108,7 @@ def counted(rows: FrameRows, table: pa.Table) -> tuple[pd.DataFrame, TaskFacts]:
     return found[:-1], TaskFacts.read(found["facts"].iloc[-1])
 
 
-def test_labels_with_a_collation_or_a_time_zone_are_refused() -> None:
+def test_unstable_labels_are_refused() -> None:
     """Texts that are equal without being the same, and times whose text depends on the session, are no labels."""
     from pyspark.sql import types as T
 
@@ -120,7 +120,7 @@ def test_labels_with_a_collation_or_a_time_zone_are_refused() -> None:
             replace(rows, frame=frame).check_askable()
 
 
-def test_a_person_who_returns_is_refused() -> None:
+def test_returning_persons_are_refused() -> None:
     """Rows that are not sorted as labels are compared would make every unit look small."""
     data = trips(40, 2)
     data["user"] = np.where(np.arange(40) % 2, "Ann", "ann")
@@ -136,7 +136,7 @@ def test_a_person_who_returns_is_refused() -> None:
     rows.check_runs([facts])
 
 
-def test_noise_grows_with_any_number_of_points() -> None:
+def test_noise_grows_with_points() -> None:
     """No number of points is so large that the noise is that of a smaller one."""
     rules = asked(table_of(trips(10, 2))).rules
     sizes = [5, 2**33 + 5, 2**33, 2**40]
@@ -148,7 +148,7 @@ def test_noise_grows_with_any_number_of_points() -> None:
     assert [unit.largest for unit in units if unit is not None] == [5, 2**32 + 7, 5, 9]
 
 
-def test_sums_of_coordinates_are_exact_for_any_number_of_points() -> None:
+def test_coordinate_sums_are_exact() -> None:
     """Rows with many points do not exceed 64 bits."""
     adder = MeanAdder()
     sums = adder.empty()
@@ -188,7 +188,7 @@ def test_zero_is_one_person(tmp_path: Path) -> None:
     assert (facts.answered, facts.runs) == (2, 2)
 
 
-def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where folders cannot be renamed, a run goes on with the files that an earlier one has not moved yet."""
     located = Destination.located
 
@@ -230,7 +230,7 @@ def test_an_object_store_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.certificate.json"]
 
 
-def test_times_that_change_between_the_jobs_are_noticed() -> None:
+def test_changing_times_are_noticed() -> None:
     """Units depend on times, so the two jobs must see the same ones."""
     data = trips(40, 2)
     rows = asked(table_of(data), unit="1 day")
@@ -241,7 +241,7 @@ def test_times_that_change_between_the_jobs_are_noticed() -> None:
     assert first.checksum != second.checksum
 
 
-def test_the_label_of_neighbours_is_looked_at_like_a_kept_column() -> None:
+def test_neighbour_labels_are_searched() -> None:
     """The first job searches the column that names neighbours for places."""
     data = trips(40, 2)
     data["note"] = [f"POINT ({x} {y})" for x, y in zip(data["longitude"], data["latitude"], strict=True)]
@@ -250,9 +250,7 @@ def test_the_label_of_neighbours_is_looked_at_like_a_kept_column() -> None:
     assert facts.placed == ["note"]
 
 
-def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unlike_streams_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream needs normal noise, and the partitions of the first job in the second."""
     rng = np.random.default_rng(1)
     table = table_of(trips(40, 2))
@@ -272,9 +270,7 @@ def test_a_seeded_stream_is_refused_where_it_would_not_be_that_of_the_file(
         prepared.draw(Experiment(rng), lambda share: None)
 
 
-def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_release_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of points that were moved is that of the certificate, and pseudonyms need a key file."""
     (tmp_path / "out").mkdir()
     digest = digest_of_parts({})
@@ -292,7 +288,7 @@ def test_a_release_that_is_asked_for_again_is_described_by_its_certificate(
         rows.answer(partial(requests.summary, name="center", method="best"), asking)
 
 
-def test_a_folder_without_rows_has_one_partition() -> None:
+def test_rowless_folder() -> None:
     """Spark refuses to share out rows to no partition at all."""
     shared = []
 
@@ -304,7 +300,7 @@ def test_a_folder_without_rows_has_one_partition() -> None:
     assert shared == [([], 1)]
 
 
-def test_attempts_are_deleted_after_the_last_task_has_ended() -> None:
+def test_attempts_are_deleted_last() -> None:
     """A task that lost and is still writing is waited for."""
     active = [2, 1, 0]
     stages = SimpleNamespace(

@@ -43,7 +43,7 @@ def released(project: Project) -> str:
     return pages.render("release", project)
 
 
-def test_the_last_release_is_forgotten(project: Project, files: tuple[Path, Path]) -> None:
+def test_last_release_is_forgotten(project: Project, files: tuple[Path, Path]) -> None:
     """Another file has no release yet; step 5 lists that of the file before among the earlier ones."""
     decide(project, files[0])
     project.release(ticket_of(project))
@@ -57,9 +57,7 @@ def test_the_last_release_is_forgotten(project: Project, files: tuple[Path, Path
     assert pages.released(project, 2, "released.csv") is None
 
 
-def test_a_release_that_is_being_made_goes_on(
-    project: Project, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_release_goes_on(project: Project, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is opened during a release does not stop it: a page says that it goes on, and whose result it is."""
     go, run = threading.Event(), FileRequest.run
 

@@ -37,7 +37,7 @@ def drop(visitor: Visitor, *paths: Path) -> None:
     visitor.page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
 
 
-def test_a_shapefile_is_dropped_in_parts(visit: Visit, tmp_path: Path) -> None:
+def test_shapefile_parts_are_dropped(visit: Visit, tmp_path: Path) -> None:
     """The parts of a shapefile that are dropped together are one file; one part alone is refused with a reason."""
     people().to_file(tmp_path / "trips.shp")
     visitor = visit()
@@ -94,9 +94,7 @@ def test_a_folder_is_dropped(studio: Studio, visit: Visit) -> None:
     assert visitor.complaints == []
 
 
-def test_a_page_that_is_filled_in_is_not_reloaded(
-    studio: Studio, visit: Visit, trips: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_filled_pages_stay(studio: Studio, visit: Visit, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the check of a file ends, a page on which somebody types stays as it is; one that nobody touched is new."""
     go, findings = threading.Event(), CheckedFile.findings
 

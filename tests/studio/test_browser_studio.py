@@ -121,7 +121,7 @@ def test_the_whole_way(
 
 
 @pytest.mark.deep
-def test_a_file_that_is_refused(visit: Visit, tmp_path: Path) -> None:
+def test_refused_file(visit: Visit, tmp_path: Path) -> None:
     """A file without locations is refused with the reason, and another one can be dropped at once."""
     (tmp_path / "names.csv").write_text("name,age\nann,3\nbob,4\n")
     visitor = visit()
@@ -133,7 +133,7 @@ def test_a_file_that_is_refused(visit: Visit, tmp_path: Path) -> None:
     visitor.page.wait_for_selector(".frame > svg")
 
 
-def test_what_was_not_decided_is_asked_for(visit: Visit, trips: Path) -> None:
+def test_undecided_is_asked(visit: Visit, trips: Path) -> None:
     """Nothing is preselected: going on without a decision says what is missing, and changes nothing."""
     visitor = visit()
     page = visitor.page
@@ -162,7 +162,7 @@ def decided(studio: Studio, trips: Path, **more: Any) -> None:
         setattr(studio.project.choices, name, value)
 
 
-def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
+def test_changed_pages_release_nothing(studio: Studio, trips: Path) -> None:
     """A page whose decisions were changed by another page releases nothing, nor does one whose file has changed."""
     from geoveil.requests.budgets import Budget
 
@@ -181,9 +181,7 @@ def test_a_release_is_what_was_looked_at(studio: Studio, trips: Path) -> None:
 
 
 @pytest.mark.deep
-def test_a_tab_that_is_closed_during_a_release(
-    studio: Studio, visit: Visit, trips: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closed_tab(studio: Studio, visit: Visit, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release goes on without its page; a new page shows its progress and then its result, and it is made once."""
     go, runs, run = threading.Event(), [], FileRequest.run
 
@@ -217,7 +215,7 @@ def test_a_tab_that_is_closed_during_a_release(
 
 
 @pytest.mark.deep
-def test_a_ledger_that_is_busy(
+def test_busy_ledger(
     studio: Studio, visit: Visit, trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A ledger that someone else holds stops a release with a message; nothing was charged, and one can try again."""
@@ -251,7 +249,7 @@ def test_a_ledger_that_is_busy(
 
 
 @pytest.mark.deep
-def test_signed_and_with_the_truth(studio: Studio, visit: Visit, trips: Path, tmp_path: Path) -> None:
+def test_signed_with_truth(studio: Studio, visit: Visit, trips: Path, tmp_path: Path) -> None:
     """A key is taken by its path, a box asks for the true locations, and what is downloaded has both and says so."""
     key = gv.SigningKey.create("city-lab")
     decided(studio, trips)
@@ -280,7 +278,7 @@ def test_signed_and_with_the_truth(studio: Studio, visit: Visit, trips: Path, tm
 
 
 @pytest.mark.deep
-def test_maps_stand_on_what_the_user_chooses(studio: Studio, visit: Visit, trips: Path, tmp_path: Path) -> None:
+def test_own_base_map(studio: Studio, visit: Visit, trips: Path, tmp_path: Path) -> None:
     """A base map of the user is drawn below the data, until they go back to geoveil's own ground."""
     decided(studio, trips)
     visitor = visit("data")
@@ -296,7 +294,7 @@ def test_maps_stand_on_what_the_user_chooses(studio: Studio, visit: Visit, trips
 
 
 @pytest.mark.deep
-def test_a_file_that_needs_help(visit: Visit, tmp_path: Path) -> None:
+def test_file_without_header(visit: Visit, tmp_path: Path) -> None:
     """A file without a header is refused, and read once its owner names the columns."""
     path = tmp_path / "plain.csv"
     path.write_text("ann,37.78,-122.41\nbob,37.76,-122.45\n")

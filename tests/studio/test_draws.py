@@ -55,7 +55,7 @@ def look(project: Project, question: str) -> None:
 
 
 @pytest.mark.parametrize("question", OPTIONS)
-def test_nothing_is_drawn_on_true_data_before_a_release(
+def test_nothing_drawn_before_release(
     question: str, project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Maps, checks, the slider and previews draw nothing while true data is in play; a release does."""
@@ -70,7 +70,7 @@ def test_nothing_is_drawn_on_true_data_before_a_release(
 
 @pytest.mark.parametrize("source", ["numpy", "system"])
 @pytest.mark.parametrize("question", ["points", "heatmap", "hull"])
-def test_a_preview_on_true_data_is_counted(
+def test_true_previews_are_counted(
     question: str, source: str, project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A preview that asked about the true rows would be counted, whichever source its noise came from."""
@@ -89,7 +89,7 @@ def test_a_preview_on_true_data_is_counted(
     assert ("system" in {name for name, _ in made}) == (source == "system")
 
 
-def test_a_preview_of_the_true_file_is_counted(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_previews_are_counted(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws on the true file, which is read batch by batch, are counted in the threads that make them."""
     made = Draws(trips, monkeypatch).made
     rng = generator()

@@ -51,8 +51,11 @@ def regions(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_the_command_and_the_code_do_the_same(name: str, run: Any, tmp_path: Path, regions: Path) -> None:
-    """The command shown runs, the code shown runs, and all three releases verify and have one guarantee."""
+def test_command_and_code_agree(name: str, run: Any, tmp_path: Path, regions: Path) -> None:
+    """The command and the code do the same.
+
+    The command shown runs, the code shown runs, and all three releases verify and have one guarantee.
+    """
     question, options, more = ASKED[name]
     path = tmp_path / "trips.csv"
     if question == "summary":
@@ -98,7 +101,7 @@ def _told(path: Path) -> dict[str, Any]:
     return {name: stated for name, stated in verified.certificate.items() if name in {*same, "outside"}}
 
 
-def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
+def test_ledger_is_charged(run: Any, tmp_path: Path) -> None:
     """With a ledger, the command and the code charge the same accounts as the studio."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create(*(f"march/u{i}" for i in range(3)), rho=1e-3)
@@ -120,7 +123,7 @@ def test_a_ledger_is_charged_and_shown(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize("name", ["points", "heat map", "hull", "nearest"])
-def test_a_refused_charge_is_said_before(name: str, tmp_path: Path) -> None:
+def test_refused_charge_is_foreseen(name: str, tmp_path: Path) -> None:
     """The page refuses a charge that the release refuses, and says which costs are computed later."""
     question, options, _ = ASKED[name]
     ledger = gv.Ledger(tmp_path / "budget.db")

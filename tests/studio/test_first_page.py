@@ -36,7 +36,7 @@ print("pandas" in sys.modules)
 """
 
 
-def test_the_first_page_waits_for_nothing_large(trips: Path, tmp_path: Path) -> None:
+def test_first_page_is_light(trips: Path, tmp_path: Path) -> None:
     """Neither the empty page nor the one of a file that is being read needs tables, maps or projections.
 
     Nor does its style import anything: it is asked for while another thread imports what later pages need.

@@ -54,7 +54,7 @@ def read(page: str) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
-def test_labels_are_never_in_order_by_themselves(opened: Project) -> None:
+def test_labels_have_a_warning(opened: Project) -> None:
     """Labels that go out as they are have a warning, not a sign of good order; pseudonyms take it away."""
     sent(opened, "data", persons="=user", area="San Francisco", pseudonyms="no")
     page = pages.render("data", checked(opened))
@@ -68,7 +68,7 @@ def test_labels_are_never_in_order_by_themselves(opened: Project) -> None:
     assert 'class="labels"' in page
 
 
-def test_findings_name_what_is_on_the_page(opened: Project) -> None:
+def test_findings_name_fields(opened: Project) -> None:
     """Findings speak of fields of the page: no words for arguments stand in their place."""
     before = read(pages.render("data", checked(opened)))
     assert "choose the column of persons below" in before
@@ -107,7 +107,7 @@ def test_labels_are_asked_for(visit: Visit, trips: Path) -> None:
     assert visitor.complaints == []
 
 
-def test_errors_of_smoothing_are_the_same_in_both_steps(tmp_path: Path) -> None:
+def test_smoothing_errors_agree(tmp_path: Path) -> None:
     """The error after smoothing is that of the file's own intervals, in step 3 as in the preview of step 4."""
     rows = [
         f"u{user},2026-03-0{day}T{minute // 60:02}:{minute % 60:02}:00Z,{45.76 + minute / 1e5},{4.84 + user / 1e3}"
@@ -136,7 +136,7 @@ def test_errors_of_smoothing_are_the_same_in_both_steps(tmp_path: Path) -> None:
         assert float(shown[1]) == pytest.approx(float(number), rel=0.005)
 
 
-def test_one_point_and_all_points(opened: Project) -> None:
+def test_point_errors_agree(opened: Project) -> None:
     """Both steps name the error of any one point and that of all points of a person at once, and agree."""
     decided(opened)
     told = read(pages.numbers(opened, Budget("hide", "200")))
@@ -152,7 +152,7 @@ def test_one_point_and_all_points(opened: Project) -> None:
     assert "share one promise" in told
 
 
-def test_what_an_attacker_can_tell_is_said_with_its_distance(opened: Project) -> None:
+def test_attackers_have_distances(opened: Project) -> None:
     """The table names the distance of the guess, the planned number has a curve, and no metric has its code name."""
     decided(opened, unit="1 day")
     page = str(pages.numbers(opened, Budget("hide", "200")))
@@ -173,7 +173,7 @@ def test_hardly_anything_hidden(budget: tuple[BudgetKind, str], warned: bool, op
     assert ("This hides almost nothing" in told) is warned
 
 
-def test_a_day_is_any_24_hours(opened: Project) -> None:
+def test_day_is_24_hours(opened: Project) -> None:
     """The number of points of a day says that it may begin at any time."""
     assert "within any 24 hours, also across midnight" in read(pages.render("protection", decided(opened)))
 
@@ -187,7 +187,7 @@ def test_a_day_is_any_24_hours(opened: Project) -> None:
         ("nearest", "Nearest to which place?"),
     ],
 )
-def test_a_question_asks_for_what_is_missing(question: str, asks: str, opened: Project) -> None:
+def test_questions_ask_for_missing(question: str, asks: str, opened: Project) -> None:
     """Choosing a question is no mistake: its page asks for what is missing, and refuses nothing."""
     sent(decided(opened), "question", question=question)
     page = pages.render("question", opened)
@@ -195,7 +195,7 @@ def test_a_question_asks_for_what_is_missing(question: str, asks: str, opened: P
     assert 'class="notice' not in page
 
 
-def test_what_is_counted_is_said(opened: Project) -> None:
+def test_counted_unit_is_said(opened: Project) -> None:
     """Where days are protected a heat map counts person-days, and says so; each person has a hull of their own."""
     sent(decided(opened, unit="1 day"), "question", question="heatmap")
     assert "numbers are person-days" in pages.render("question", opened)
@@ -205,7 +205,7 @@ def test_what_is_counted_is_said(opened: Project) -> None:
     assert error.endswith("the error of a hull depends on the answer, and the release states its own")
 
 
-def test_a_heat_map_is_seen(opened: Project) -> None:
+def test_heat_map_is_seen(opened: Project) -> None:
     """The map of a heat map shows the cells that have something in them, not the whole area, with their true size."""
     sent(decided(opened), "question", question="heatmap", cell="500 m")
     shown = opened.preview()
@@ -217,7 +217,7 @@ def test_a_heat_map_is_seen(opened: Project) -> None:
     assert scene.view.width < 30_000
 
 
-def test_arrow_keys_go_through_the_questions(visit: Visit, studio: Studio, trips: Path) -> None:
+def test_arrow_keys(visit: Visit, studio: Studio, trips: Path) -> None:
     """The card that was chosen has the focus after the page came back, so that arrow keys go on from there."""
     studio.project = decided_on(studio.project, trips)
     visitor = visit("question")
@@ -246,7 +246,7 @@ def decided_on(project: Project, path: Path) -> Project:
         ({"question": "flows", "cell": "30 km", "trip": "nothing"}, "must be a column of the data, one of user, "),
     ],
 )
-def test_refusals_use_words_of_the_page(fields: dict[str, str], said: str, opened: Project) -> None:
+def test_refusals_use_page_words(fields: dict[str, str], said: str, opened: Project) -> None:
     """What is wrong about cells and columns is said in words that stand on the page."""
     told = sent(decided(opened), "question", do="next", **fields)
     assert said in told

@@ -20,7 +20,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
         yield found
 
 
-def test_the_token_opens_the_first_page(studio: Studio) -> None:
+def test_token_opens_the_page(studio: Studio) -> None:
     """The address with the token leads to the first step, and no page may load anything from elsewhere."""
     first = asked(studio.address)
     assert (first.status, first.headers["location"]) == (303, f"/{studio.token}/data")
@@ -34,8 +34,11 @@ def test_the_token_opens_the_first_page(studio: Studio) -> None:
     assert b"geoveil" in page.body
 
 
-def test_whoever_lacks_the_token_gets_403(studio: Studio) -> None:
-    """Neither pages, files nor forms are given to a request without the token, or with a part of it."""
+def test_missing_token_gets_403(studio: Studio) -> None:
+    """Whoever lacks the token gets 403.
+
+    Neither pages, files nor forms are given to a request without the token, or with a part of it.
+    """
     root = f"http://{urlsplit(studio.address).netloc}/"
     for path in ("", "data", "static/studio.js", f"{studio.token[:-1]}/data", f"x{studio.token}/", "%00/data"):
         refused = asked(root, path)
@@ -43,7 +46,7 @@ def test_whoever_lacks_the_token_gets_403(studio: Studio) -> None:
         assert studio.token.encode() not in refused.body
 
 
-def test_a_name_that_resolves_here_is_refused(studio: Studio) -> None:
+def test_dns_rebinding_is_refused(studio: Studio) -> None:
     """DNS rebinding: the Host header of another site's name gets 403, even with the token."""
     port = urlsplit(studio.address).port
     for host in (
@@ -57,7 +60,7 @@ def test_a_name_that_resolves_here_is_refused(studio: Studio) -> None:
     assert asked(studio.address, "data", headers={"Host": f"localhost:{port}"}).status == 200
 
 
-def test_another_site_cannot_drive_it(studio: Studio) -> None:
+def test_other_sites_are_refused(studio: Studio) -> None:
     """A form from another origin, a hidden one or none gets 403; so does a foreign script that only reads."""
     own = f"http://{urlsplit(studio.address).netloc}"
     form = {"unit": "point", "planned": "2"}
@@ -70,7 +73,7 @@ def test_another_site_cannot_drive_it(studio: Studio) -> None:
     assert studio.project.choices.unit == "point"
 
 
-def test_what_is_received_stays_private(studio: Studio) -> None:
+def test_received_files_are_private(studio: Studio) -> None:
     """A file that is sent lies in the studio's folder under its own name, for its owner, until the next one."""
     own = {"Origin": f"http://{urlsplit(studio.address).netloc}"}
     for name in ("..%2F..%2Fescaped.csv", "plain.csv"):

@@ -155,7 +155,7 @@ def test_by_keyboard_alone(visit: Visit, trips: Path) -> None:
     assert visitor.complaints == []
 
 
-def test_a_phone_scrolls_one_way(studio: Studio, visit: Visit, trips: Path) -> None:
+def test_page_fits_a_phone(studio: Studio, visit: Visit, trips: Path) -> None:
     """At a width of 390 pixels nothing sticks out of any page, and no text is smaller than 12 pixels."""
     decided(studio, trips)
     visitor = visit(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
@@ -182,7 +182,7 @@ def test_a_phone_scrolls_one_way(studio: Studio, visit: Visit, trips: Path) -> N
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("step", ["data", "protection", "question"])
-def test_pages_look_as_they_did(step: str, width: int, scheme: str, visit: Visit) -> None:
+def test_pages_are_unchanged(step: str, width: int, scheme: str, visit: Visit) -> None:
     """Pages look like the pictures that are kept: blocks of 16 pixels differ little, whatever the fonts.
 
     GEOVEIL_PICTURES=keep keeps new ones.
@@ -217,7 +217,7 @@ def started(file: Path, temporary: Path) -> Iterator[tuple[subprocess.Popen[str]
 
 @POSIX
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tmp_path: Path) -> None:
+def test_folder_is_removed(number: int, code: int, trips: Path, tmp_path: Path) -> None:
     """After Ctrl-C and after SIGTERM the private folder with what was dropped is gone; a file that was named stays."""
     with started(trips, tmp_path) as (process, address):
         own = {"Origin": address.rsplit("/", 2)[0]}
@@ -230,7 +230,7 @@ def test_the_folder_goes_with_the_studio(number: int, code: int, trips: Path, tm
 
 
 @POSIX
-def test_the_end_prints_no_traceback(trips: Path, tmp_path: Path) -> None:
+def test_end_has_no_traceback(trips: Path, tmp_path: Path) -> None:
     """Ctrl-C just after the first page, while later pages are prepared, prints that the studio has ended."""
     with started(trips, tmp_path) as (process, address):
         assert asked(address, "data").status == 200

@@ -85,7 +85,7 @@ def test_names_that_are_refused(given: str, studio: Studio) -> None:
     assert studio.project.reading is None
 
 
-def test_a_disk_that_is_full(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that cannot be kept is refused with the reason."""
 
     async def full(*args: object) -> None:
@@ -96,7 +96,7 @@ def test_a_disk_that_is_full(studio: Studio, monkeypatch: pytest.MonkeyPatch) ->
     assert (answer.status, answer.body) == (507, b"The file cannot be kept: No space left on device.\n")
 
 
-def test_the_parts_of_a_shapefile(studio: Studio, tmp_path: Path) -> None:
+def test_shapefile_parts(studio: Studio, tmp_path: Path) -> None:
     """A shapefile's parts that are sent together are opened as one file."""
     people().to_file(tmp_path / "trips.shp")
     for path in sorted(tmp_path.glob("trips.*")):
@@ -127,7 +127,7 @@ def test_a_folder(studio: Studio) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
+def test_unrelated_files_are_refused(tmp_path: Path) -> None:
     """Several files, a lonely part and an empty folder are refused with what to give instead."""
 
     def given(number: int, *names: str) -> str:

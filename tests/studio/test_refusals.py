@@ -149,7 +149,7 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_how_a_file_is_read(name: str, opened: Project) -> None:
+def test_reading_options_have_names(name: str, opened: Project) -> None:
     """Options of reading are called what their fields are called."""
     text, said = READ[name]
     sent(opened, "data", do="reading", **{name: text})
@@ -179,7 +179,7 @@ def test_files_that_are_refused(name: str, project: Project) -> None:
     assert not GARBLED.search(told), told
 
 
-def test_what_a_release_is_refused_for(opened: Project, tmp_path: Path) -> None:
+def test_refused_releases_name_fields(opened: Project, tmp_path: Path) -> None:
     """Points outside, an unknown account and an empty account are refused by what the page calls them."""
 
     def refused() -> str:
@@ -227,7 +227,7 @@ def test_rows_without_a_location(project: Project) -> None:
 
 
 @pytest.mark.parametrize("times", [0, 1, 2])
-def test_rows_with_two_places_need_both_times(times: int, project: Project) -> None:
+def test_two_places_need_times(times: int, project: Project) -> None:
     """Days and smoothing need a time of each place; what is said instead can be done."""
     rows = pd.DataFrame({"user": ["ann", "bob"] * 6})
     for at, end in enumerate(("pickup", "dropoff")):

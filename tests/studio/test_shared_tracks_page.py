@@ -45,7 +45,7 @@ def read(page: str) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_look_shows_the_disc_and_keeps_nothing(project: Project, tmp_path: Path) -> None:
+def test_look_keeps_nothing(project: Project, tmp_path: Path) -> None:
     """The map has what would be shared, what would be removed and the disc, for the owner alone; no centre is kept."""
     page = asked(project, "look")
     for told in ("What would be shared", "1, of radius 599 m", "of 120 points are removed", "for you alone"):
@@ -68,7 +68,7 @@ def test_a_release_draws_once(project: Project, tmp_path: Path) -> None:
     assert discs[0] == discs[1]
 
 
-def test_the_command_on_the_page_runs(project: Project, tmp_path: Path) -> None:
+def test_shown_command_runs(project: Project, tmp_path: Path) -> None:
     """The command gives the same files as the page."""
     import shlex
 
@@ -85,7 +85,7 @@ def test_the_command_on_the_page_runs(project: Project, tmp_path: Path) -> None:
     assert b"<ele>" in next(iter(contents[0].values()))
 
 
-def test_a_look_says_how_near_attacks_come(project: Project) -> None:
+def test_look_shows_attacks(project: Project) -> None:
     """The owner reads how near somebody comes with these tracks, in the words of the page; what helps is a field."""
     page = asked(project, "look")
     assert "comes within" in page
@@ -97,7 +97,7 @@ def test_a_look_says_how_near_attacks_come(project: Project) -> None:
     assert project.tracks.request().rules.trim == 200
 
 
-def test_a_place_near_a_known_one_is_asked_about(project: Project) -> None:
+def test_nearby_place_is_asked(project: Project) -> None:
     """The refusal names a field of the page, with which the place is hidden; then nothing is said of it any more."""
     asked(project, "share")
     nearby = {"places": f"{HOME[1] + 0.001}, {HOME[0]}", "target": "again"}
@@ -111,7 +111,7 @@ def test_a_place_near_a_known_one_is_asked_about(project: Project) -> None:
     assert said.endswith("again exists. Type another name for the released file or folder.")
 
 
-def test_places_are_found_and_confirmed(project: Project, tmp_path: Path) -> None:
+def test_places_are_confirmed(project: Project, tmp_path: Path) -> None:
     """Where tracks begin and end is listed; a place is hidden if its owner presses its button, and not before."""
     page = asked(project, "find", places="")
     assert project.tracks.proposed is not None
@@ -137,14 +137,14 @@ def test_places_are_found_and_confirmed(project: Project, tmp_path: Path) -> Non
         ({"files": "nowhere.gpx"}, "file not found"),
     ],
 )
-def test_what_is_missing_is_named(project: Project, fields: dict[str, str], told: str) -> None:
+def test_missing_is_named(project: Project, fields: dict[str, str], told: str) -> None:
     """The page says what to fill in, in words that are on it."""
     said = sent(project, "tracks", **{**FIELDS, "files": "rides", "do": "share", **fields})
     assert told in said
     assert not GARBLED.search(said), said
 
 
-def test_the_first_page_leads_to_it(project: Project) -> None:
+def test_first_page_links_here(project: Project) -> None:
     """The first page has a link to the page of tracks, which can be opened before anything is chosen."""
     assert 'href="tracks"' in pages.render("data", project)
     assert "Share tracks as they are, but hide where you live." in pages.render("tracks", project)

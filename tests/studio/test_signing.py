@@ -38,7 +38,7 @@ def test_a_key_signs(project: Project, tmp_path: Path) -> None:
     assert gv.verify(release(project).files[0]).signer is None
 
 
-def test_a_key_with_a_passphrase(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_with_passphrase(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An encrypted key needs its passphrase, which is on no page, in no command and in no file."""
     monkeypatch.delenv("GEOVEIL_KEY_PASSPHRASE", raising=False)
     key = gv.SigningKey.create("city-lab")
@@ -57,7 +57,7 @@ def test_a_key_with_a_passphrase(project: Project, tmp_path: Path, monkeypatch: 
     assert not any(b"correct horse" in file.read_bytes() for file in outcome.files)
 
 
-def test_another_key_is_another_release(project: Project, tmp_path: Path) -> None:
+def test_changed_key_releases_nothing(project: Project, tmp_path: Path) -> None:
     """A page that was shown before the key was changed releases nothing."""
     ticket = ticket_of(project)
     path = gv.SigningKey.create("city-lab").save(tmp_path / "city-lab.pem")
@@ -67,7 +67,7 @@ def test_another_key_is_another_release(project: Project, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_true_locations_are_written_if_asked_for(asked: bool, project: Project, trips: Path) -> None:
+def test_true_locations_on_request(asked: bool, project: Project, trips: Path) -> None:
     """The box is not ticked; where it is, one more report has true locations and says so, and no other file has."""
     page = pages.render("release", project)
     assert '<input type="checkbox" name="truth" value="yes">' in page

@@ -42,7 +42,7 @@ def opened(path: Path, n: int, persons: int) -> OpenedData:
     return OpenedData.open(path, path.name, FileSettings(), lambda share: None)
 
 
-def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_maps_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of very many points the map gets an even part, and says so; of fewer, tracks by person."""
     data = opened(tmp_path / "many.csv", 3_000, 5)
     (layer,) = data.layers("user")
@@ -52,7 +52,7 @@ def test_of_very_many_points_some_are_drawn(tmp_path: Path, monkeypatch: pytest.
     assert (layer.kind, layer.name, len(layer.places)) == ("points", "locations, one in 3 points", 1_000)
 
 
-def test_what_is_made_up_has_the_public_shape_alone(tmp_path: Path) -> None:
+def test_made_up_data_is_public(tmp_path: Path) -> None:
     """Previews have the labels, times and numbers of points of the file, and none of its places."""
     data = opened(tmp_path / "trips.csv", 300, 4)
     choices = Choices(persons="user", area="San Francisco")
@@ -82,7 +82,7 @@ SEVERAL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("question", ["points", "nearest", "heatmap"])
 @pytest.mark.parametrize("name", SEVERAL)
-def test_rows_with_several_points_are_previewed_with_all_of_them(name: str, question: str, tmp_path: Path) -> None:
+def test_rows_of_several_points(name: str, question: str, tmp_path: Path) -> None:
     """The preview of trips and lines states the error that the release states, not that of one point of each row."""
     (tmp_path / name).write_text(SEVERAL[name])
     data = OpenedData.open(tmp_path / name, name, FileSettings(), lambda share: None)
@@ -102,7 +102,7 @@ def test_rows_with_several_points_are_previewed_with_all_of_them(name: str, ques
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEVERAL)
-def test_pages_before_a_release_tell_nothing_of_places(name: str, tmp_path: Path) -> None:
+def test_pages_tell_no_places(name: str, tmp_path: Path) -> None:
     """Numbers, errors and previews are the same, byte for byte, for other places of the same public shape."""
     seen: dict[str, list[str]] = {"here": [], "elsewhere": []}
     for where, pages_of in seen.items():
@@ -120,7 +120,7 @@ def test_pages_before_a_release_tell_nothing_of_places(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("options", [{"thin": "1 hour"}, {"every": "hour of day"}, {"unit": "1 day"}])
-def test_trips_with_one_time_are_refused_before_a_release(options: dict[str, str], tmp_path: Path) -> None:
+def test_trips_need_two_times(options: dict[str, str], tmp_path: Path) -> None:
     """What needs the times of both ends of a trip is refused by the preview, and step 2 says what is not known."""
     lines = SEVERAL["trips.csv"].splitlines()
     timed = [f"{lines[0]},start_time", *(f"{line},2026-05-04T06:0{at}Z" for at, line in enumerate(lines[1:]))]
@@ -138,7 +138,7 @@ def test_trips_with_one_time_are_refused_before_a_release(options: dict[str, str
     assert "the file does not tell the time of each point" in pages.render("protection", project)
 
 
-def test_large_files_are_made_up_in_part(tmp_path: Path) -> None:
+def test_large_files_are_sampled(tmp_path: Path) -> None:
     """Of many persons some whole ones are made up, and the preview says how many."""
     data = opened(tmp_path / "many.csv", 9_000, 60)
     made = make_up(data, FileSettings(person="user", area="San Francisco"), crowd=False)
@@ -147,7 +147,7 @@ def test_large_files_are_made_up_in_part(tmp_path: Path) -> None:
     assert all(sizes[user] == count for user, count in made.frame["user"].value_counts().items())
 
 
-def test_a_job_keeps_its_problem() -> None:
+def test_job_keeps_its_problem() -> None:
     """Work that fails ends, and keeps the reason for the page."""
 
     def work(tell: object) -> int:
@@ -160,7 +160,7 @@ def test_a_job_keeps_its_problem() -> None:
         raise job.problem or AssertionError
 
 
-def test_a_job_is_given_up() -> None:
+def test_job_is_given_up() -> None:
     """Work that nobody waits for any more ends, without a result and without a problem."""
     begun = threading.Event()
 
@@ -177,7 +177,7 @@ def test_a_job_is_given_up() -> None:
     assert job.problem is None
 
 
-def test_smoothing_changes_errors_and_no_curve(tmp_path: Path) -> None:
+def test_smoothing_keeps_the_curve(tmp_path: Path) -> None:
     """What a budget means is said after smoothing, too: another error for tracks, and the same for an attacker."""
     data = opened(tmp_path / "trips.csv", 300, 4)
     project = Project(tmp_path)

@@ -47,7 +47,7 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", page)))
 
 
-def test_a_ticket_is_for_the_file_that_was_shown(project: Project, trips: Path) -> None:
+def test_ticket_needs_same_file(project: Project, trips: Path) -> None:
     """A file that was changed and read again, in whatever way, takes another look."""
     ticket = ticket_of(project)
     pd.read_csv(trips).head(40).to_csv(trips, index=False)
@@ -59,7 +59,7 @@ def test_a_ticket_is_for_the_file_that_was_shown(project: Project, trips: Path) 
     release(project)
 
 
-def test_a_ticket_is_for_the_key_that_was_shown(project: Project, tmp_path: Path) -> None:
+def test_ticket_needs_same_key(project: Project, tmp_path: Path) -> None:
     """Another key at the same path is another signer, and takes another look."""
     path = tmp_path / "lab.pem"
     gv.SigningKey.create("lab").save(path)
@@ -72,7 +72,7 @@ def test_a_ticket_is_for_the_key_that_was_shown(project: Project, tmp_path: Path
         release(project, ticket)
 
 
-def test_a_ticket_is_for_the_regions_that_were_shown(project: Project, tmp_path: Path) -> None:
+def test_ticket_needs_same_regions(project: Project, tmp_path: Path) -> None:
     """Regions that were changed take another look."""
     project.regions, project.choices.question = tmp_path / "regions.geojson", "counts"
     project.regions.write_text("{}")
@@ -82,7 +82,7 @@ def test_a_ticket_is_for_the_regions_that_were_shown(project: Project, tmp_path:
     assert ticket_of(project) != ticket
 
 
-def test_a_ticket_is_for_what_its_page_shows(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ticket_needs_same_page(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What another page decides while step 5 is made is neither on the page nor released with its ticket."""
     told = pages._expected_error
 
@@ -100,7 +100,7 @@ def test_a_ticket_is_for_what_its_page_shows(project: Project, monkeypatch: pyte
     assert project.releasing is None
 
 
-def test_a_ticket_is_for_the_reading_that_was_shown(project: Project) -> None:
+def test_ticket_needs_same_reading(project: Project) -> None:
     """A file that is read anew takes another look, also with the same decisions."""
     ticket = ticket_of(project)
     read(project)
@@ -108,9 +108,7 @@ def test_a_ticket_is_for_the_reading_that_was_shown(project: Project) -> None:
         release(project, ticket)
 
 
-def test_a_file_that_changes_while_the_ledger_is_busy_is_not_released(
-    project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_file_while_busy(project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release that waited for its ledger looks at the file again before anything is charged or drawn."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
     opened = ChargeRecord.opened
@@ -128,7 +126,7 @@ def test_a_file_that_changes_while_the_ledger_is_busy_is_not_released(
         assert {account.spent for account in ledger.accounts().values()} == {0}
 
 
-def test_a_file_that_is_gone_is_not_offered(project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_is_not_offered(project: Project, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Step 5 of a file that was removed or changed says so, and has no button."""
     monkeypatch.delenv("GEOVEIL_RECORD")
     trips.unlink()
@@ -138,7 +136,7 @@ def test_a_file_that_is_gone_is_not_offered(project: Project, trips: Path, monke
 
 
 @pytest.mark.parametrize("question", ["flows", "hull"])
-def test_options_of_another_question_are_not_asked(question: str, project: Project) -> None:
+def test_other_options_are_dropped(question: str, project: Project) -> None:
     """What was typed for points or heat maps changes no other question: its page does not show it."""
     send(project, "question", question="points", thin="1 hour", motion="car")
     send(project, "question", question="heatmap", cell="5 km", every="hour of day")
@@ -155,7 +153,7 @@ def test_options_of_another_question_are_not_asked(question: str, project: Proje
     assert project.request().settings.times is None
 
 
-def test_only_released_columns_are_said_to_be_unchanged(project: Project, trips: Path) -> None:
+def test_unchanged_columns_are_listed(project: Project, trips: Path) -> None:
     """A column of times that no option needs is removed, and step 5 does not list it."""
     pd.read_csv(trips).assign(tick=range(60)).to_csv(trips, index=False)
     read(project)
@@ -165,7 +163,7 @@ def test_only_released_columns_are_said_to_be_unchanged(project: Project, trips:
     assert {*shown} == {*pd.read_csv(outcome.files[0]).columns} - {"latitude", "longitude", "rho", "radius_95"}
 
 
-def test_previews_of_other_decisions_are_given_up(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_previews_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A preview ends when another one takes its place; a ledger, an account or a key asks for no other."""
 
     def endless(request: Any, data: Any, progress: Progress) -> Any:
@@ -185,9 +183,7 @@ def test_previews_of_other_decisions_are_given_up(project: Project, monkeypatch:
 
 @pytest.mark.parametrize("at", ["map_of_data", "check"])
 @pytest.mark.parametrize("step", pages.STEPS)
-def test_pages_are_made_while_the_file_is_read_anew(
-    step: str, at: str, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_during_reading(step: str, at: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that is made while another one has the file read anew is shown, and waits for the file."""
     go, found = threading.Event(), getattr(Project, at)
 
@@ -204,7 +200,7 @@ def test_pages_are_made_while_the_file_is_read_anew(
         go.set()
 
 
-def test_a_summary_states_the_error_of_each_answer(project: Project) -> None:
+def test_summaries_state_errors(project: Project) -> None:
     """The page of a summary has the bound of its center, radius and bounds, not that there is none."""
     send(project, "question", question="summary")
     release(project)
@@ -214,7 +210,7 @@ def test_a_summary_states_the_error_of_each_answer(project: Project) -> None:
     assert "no guaranteed bound" not in page
 
 
-def test_a_changed_file_is_read_again(project: Project, trips: Path) -> None:
+def test_changed_file_is_reread(project: Project, trips: Path) -> None:
     """A release of a changed file is refused, and "Read it again" without a correction is the way out."""
     pd.read_csv(trips).head(40).to_csv(trips, index=False)
     with pytest.raises(GeoveilError, match=r"has changed since it was read\. Press “Read it again” in step 1"):
@@ -223,7 +219,7 @@ def test_a_changed_file_is_read_again(project: Project, trips: Path) -> None:
     release(project)
 
 
-def test_looking_at_a_history_changes_no_decision(project: Project, tmp_path: Path) -> None:
+def test_history_changes_nothing(project: Project, tmp_path: Path) -> None:
     """The history of an account, and another ledger that is opened in step 6, leave step 5 as it was shown."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
     ticket = ticket_of(project)
@@ -270,7 +266,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("question", SHOWN)
-def test_everything_that_is_signed_is_shown(question: str, project: Project, tmp_path: Path) -> None:
+def test_signed_settings_are_shown(question: str, project: Project, tmp_path: Path) -> None:
     """Step 5 shows the settings of the question, the area, the rows, the budget and the sum of planned releases."""
     options, said = SHOWN[question]
     corner = geopandas.GeoSeries.from_wkt(["POLYGON ((-123 37, -122 37, -122 38, -123 37))"], crs=4326)
@@ -299,7 +295,7 @@ def test_everything_that_is_signed_is_shown(question: str, project: Project, tmp
         assert "Labels in user replaced by random pseudonyms" in page
 
 
-def test_a_release_of_something_else_says_so(project: Project, trips: Path) -> None:
+def test_later_decisions_are_noted(project: Project, trips: Path) -> None:
     """After another decision, the page of the last release says that this is not released yet."""
     release(project)
     assert "decided something else" not in pages.render("release", project)
@@ -320,7 +316,7 @@ def test_a_release_of_something_else_says_so(project: Project, trips: Path) -> N
     assert "which this answer does not have. Nothing is wrong." in text_of(pages.render("release", project))
 
 
-def test_files_of_earlier_releases_stay(project: Project) -> None:
+def test_earlier_files_stay(project: Project) -> None:
     """Files that were paid for can be downloaded until the studio ends, each release by its number."""
     first = release(project)
     send(project, "release", do="again")
@@ -334,7 +330,7 @@ def test_files_of_earlier_releases_stay(project: Project) -> None:
     assert pages.released(project, 3, "released.csv") is None
 
 
-def test_what_fails_after_a_release_takes_no_file_away(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_failures_keep_files(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger that vanishes after the charge leaves the files, and a page that says what could not be checked."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
 
@@ -353,9 +349,7 @@ def test_what_fails_after_a_release_takes_no_file_away(project: Project, monkeyp
         assert all(account.spent > 0 for account in ledger.accounts().values())
 
 
-def test_a_ledger_that_vanishes_after_the_charge(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vanished_ledger_keeps_files(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of a release are there although the ledger that was charged is gone."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
     run = FileRequest.run
@@ -373,7 +367,7 @@ def test_a_ledger_that_vanishes_after_the_charge(
     assert "Nothing was charged" not in page
 
 
-def test_a_report_of_pseudonyms_names_nobody(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pseudonym_report_names_nobody(trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The names of accounts are in no file of a release whose persons have pseudonyms."""
     monkeypatch.setenv("GEOVEIL_RECORD", "off")
     monkeypatch.chdir(tmp_path)
@@ -390,7 +384,7 @@ def test_a_report_of_pseudonyms_names_nobody(trips: Path, tmp_path: Path, monkey
     assert not any("Secret" in path.read_bytes().decode("latin-1") for path in outcome.files)
 
 
-def test_what_fails_after_the_charge_says_so(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_name_the_charge(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that was charged and cannot be written says that it was charged."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
     send(project, "question", question="hull")
@@ -406,7 +400,7 @@ def test_what_fails_after_the_charge_says_so(project: Project, monkeypatch: pyte
     assert "No space left on device. Nothing was released. Charged for it: 3 accounts." in told
 
 
-def test_warnings_are_on_the_page(project: Project, trips: Path) -> None:
+def test_warnings_are_shown(project: Project, trips: Path) -> None:
     """What the library warns of is said beside the release."""
     pd.read_csv(trips).assign(note="=1+1").to_csv(trips, index=False)
     read(project)
@@ -415,7 +409,7 @@ def test_warnings_are_on_the_page(project: Project, trips: Path) -> None:
     assert "a spreadsheet would run texts in note as formulas" in pages.render("release", project)
 
 
-def test_warnings_belong_to_the_release_in_which_they_occur() -> None:
+def test_warnings_stay_with_release() -> None:
     """What another thread warns of is not said beside a release."""
     with warnings.catch_warnings(record=True) as shown, warnings_heard() as mine:
         warnings.simplefilter("always", GeoveilWarning)
@@ -428,7 +422,7 @@ def test_warnings_belong_to_the_release_in_which_they_occur() -> None:
     assert [str(each.message) for each in shown] == ["theirs"]
 
 
-def test_a_slow_preview_blocks_no_page(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_previews_block_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other pages and tickets come while a preview is computed, and its own page says that it is being computed."""
     go, made = threading.Event(), preview.preview
 
@@ -488,7 +482,7 @@ UNLIKELY = {
 
 
 @pytest.mark.parametrize("name", UNLIKELY)
-def test_what_no_path_can_be(name: str, project: Project) -> None:
+def test_impossible_paths(name: str, project: Project) -> None:
     """Paths and addresses that cannot be are refused in words, and later pages are not affected."""
     step, fields, said = UNLIKELY[name]
     with pytest.raises(GeoveilError, match=re.escape(said)):
@@ -497,7 +491,7 @@ def test_what_no_path_can_be(name: str, project: Project) -> None:
         assert pages.render(page, project)
 
 
-def test_ledgers_and_uploads_are_private(project: Project, trips: Path, tmp_path: Path) -> None:
+def test_ledgers_are_private(project: Project, trips: Path, tmp_path: Path) -> None:
     """A new ledger is for its owner alone, and a received file goes when another one is opened."""
     send(project, "account", do="create", ledger="budget.db", subject="", times="2")
     assert (tmp_path / "budget.db").stat().st_mode & 0o077 == 0

@@ -13,20 +13,20 @@ from geoveil.text.messages import PYTHON, Message, worded
 OUTSIDE = Message("{count} points are outside: {outside:clamp} moves them, see {locations.points}.", count=3)
 
 
-def test_one_message_has_a_text_for_each_reader() -> None:
-    """Arguments are keywords in Python and options on the command line."""
+def test_messages_by_reader() -> None:
+    """One message has a text for each reader. Arguments are keywords in Python and options on the command line."""
     assert str(OUTSIDE) == '3 points are outside: outside="clamp" moves them, see locations.points().'
     assert OUTSIDE.worded(OPTIONS).startswith("3 points are outside: --outside clamp moves them")
 
 
 @given(st.text())
-def test_data_is_inserted_as_it_is(text: str) -> None:
+def test_data_is_verbatim(text: str) -> None:
     """Braces and names in a value that a user gave are no placeholders."""
     assert str(Message("{area} has {label}.", label=text)) == f"area= has {text}."
 
 
 @given(st.text())
-def test_plain_texts_are_the_same_for_all(text: str) -> None:
+def test_plain_texts(text: str) -> None:
     """A text that is no message is not read at all."""
     assert worded(text, PYTHON) == worded(text, OPTIONS) == text
 

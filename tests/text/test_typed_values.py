@@ -23,18 +23,18 @@ LENGTHS = {
 
 
 @pytest.mark.parametrize(("text", "metres"), LENGTHS.items())
-def test_lengths_are_read_as_people_write_them(text: str, metres: float) -> None:
+def test_lengths_are_read(text: str, metres: float) -> None:
     """Units may be short or whole words, in capitals, and after a space."""
     assert LENGTH.read(text) == pytest.approx(metres, rel=1e-15)
 
 
 @pytest.mark.parametrize("text", ["", "m", "-5m", "0m", "5 yards", "1,5km", "1,000m", "2 m m", "nan"])
-def test_other_texts_are_no_lengths(text: str) -> None:
+def test_other_lengths_are_refused(text: str) -> None:
     """A comma is refused, as it may separate thousands or decimals."""
     assert LENGTH.read(text) is None
 
 
-def test_a_distance_alone_is_hidden_75_percent_of_the_time(run: Any) -> None:
+def test_lone_distance_means_75(run: Any) -> None:
     """`--hide 200m` and `hiding(distance=200)` have the chance of 75%."""
     assert gv.CGP.hiding(distance=200) == gv.CGP.hiding(distance=200, chance=0.75)
     assert gv.GP.hiding(distance=200) == gv.GP.hiding(distance=200, chance=0.75)
@@ -45,7 +45,7 @@ def test_a_distance_alone_is_hidden_75_percent_of_the_time(run: Any) -> None:
     assert str(gv.CGP.hiding(distance=200, chance=0.6)) in " ".join(other.out.split())
 
 
-def test_a_chance_needs_a_distance(run: Any) -> None:
+def test_chance_needs_distance(run: Any) -> None:
     """`--chance` alone, or with a level, is refused."""
     ran = run("points", "trips.csv", *LOCAL, "--rho", "1e-4", "--chance", "75%", "--dry-run")
     assert ran.code == 2

@@ -58,7 +58,7 @@ def drawn(seed: int) -> Zone:
 
 
 @pytest.mark.slow
-def test_a_circle_around_home_is_found() -> None:
+def test_circles_are_found() -> None:
     """Ten tracks that end on a circle around home tell its middle within 15 m; around a random centre, the centre."""
     degrees, tracks = trips(10, 30)
     for zone, near in ((true_zone(), 15), (drawn(3), None)):
@@ -73,7 +73,7 @@ def test_a_circle_around_home_is_found() -> None:
 
 
 @pytest.mark.slow
-def test_the_circle_fit_errs_by_the_centre() -> None:
+def test_circle_fit_error() -> None:
     """Over many draws its median error is 0.8 of the hidden distance or more: it cannot do better than the centre."""
     degrees, tracks = trips(10, 60)
     errors = []
@@ -85,8 +85,11 @@ def test_the_circle_fit_errs_by_the_centre() -> None:
     assert np.median(errors) >= 0.8 * 200
 
 
-def test_straight_tracks_meet_at_home() -> None:
-    """Nothing hides the place from someone who extends straight lines, and the owner is told so."""
+def test_straight_tracks_meet() -> None:
+    """Straight tracks meet at home.
+
+    Nothing hides the place from someone who extends straight lines, and the owner is told so.
+    """
     degrees, tracks = trips(20, 0.5)
     [attempt] = attempts(drawn(1), places_of(HOME)[0], degrees, None, tracks, rules=[Rules()])
     assert attempt.ends == 20
@@ -95,7 +98,7 @@ def test_straight_tracks_meet_at_home() -> None:
     assert attempt.metres["centre"] > 60
 
 
-def test_an_attacker_knows_how_tracks_are_shortened() -> None:
+def test_attackers_know_shortening() -> None:
     """Straight tracks point at home from wherever they are made to end: taking off their ends is no remedy."""
     degrees, tracks = trips(20, 0.5)
     zone = drawn(1)
@@ -108,7 +111,7 @@ def test_an_attacker_knows_how_tracks_are_shortened() -> None:
     assert found == [0, 1]
 
 
-def test_winding_tracks_hide_home_from_lines() -> None:
+def test_winding_tracks_hide() -> None:
     """Tracks that turn before the disc point anywhere."""
     degrees, tracks = trips(20, 120)
     [attempt] = attempts(drawn(1), places_of(HOME)[0], degrees, None, tracks, rules=[Rules()])
@@ -137,14 +140,14 @@ def test_roads_lead_home() -> None:
     assert np.median(errors) < 80
 
 
-def test_a_map_without_roads_inside_adds_nothing() -> None:
+def test_useless_maps_add_nothing() -> None:
     """The published pieces alone have no road in the disc: the guess is that of directions."""
     degrees, tracks = trips(6, 20)
     [attempt] = attempts(drawn(2), places_of(HOME)[0], degrees, None, tracks, rules=[Rules()])
     assert attempt.metres["roads"] == attempt.metres["headings"]
 
 
-def test_no_ends_leave_the_centre() -> None:
+def test_endless_tracks() -> None:
     """Tracks that never leave the disc tell the centre, which is published, and nothing else."""
     inside = at(np.zeros((5, 2)))
     [attempt] = attempts(drawn(2), places_of(HOME)[0], inside, rules=[Rules()])
@@ -167,8 +170,11 @@ def attempted(rules: Rules, metres: float, published: float = 9000.0, ends: int 
     return Attempt(rules, ends, {"centre": 170.0, "circle": 5.0, "lines": metres, "headings": metres + 9}, published)
 
 
-def test_the_owner_is_told_in_words() -> None:
-    """How near attacks come, and what helps: only what gains clearly, the most first, with what it costs."""
+def test_owner_is_told() -> None:
+    """The owner is told in words.
+
+    How near attacks come, and what helps: only what gains clearly, the most first, with what it costs.
+    """
     found = attempted(Rules(), 60.0)
     others = [
         *(attempted(Rules(trim=200.0), 140.0, 8600.0), attempted(Rules(together=2), 150.0, 8100.0)),
@@ -184,14 +190,14 @@ def test_the_owner_is_told_in_words() -> None:
     assert "No track ends at the disc" in str(attempted(Rules(), 60.0, ends=0).told(others))
 
 
-def test_attempts_on_several_discs_have_a_middle() -> None:
+def test_several_discs() -> None:
     """A new place will have another disc: each attack is told by its median over some."""
     several = [attempted(Rules(), metres, published) for metres, published in ((10.0, 1.0), (50.0, 3.0), (20.0, 2.0))]
     typical = Attempt.typical(several)
     assert (typical.metres["lines"], typical.published, typical.ends) == (20.0, 2.0, 4)
 
 
-def test_places_are_proposed_from_tracks() -> None:
+def test_places_are_proposed() -> None:
     """Ends are those of tracks and of long pauses; nights are those of the sun, and without times there are none."""
     days = 5
     out = at(np.column_stack([np.linspace(0, 4000, 30), np.zeros(30)]))
@@ -208,7 +214,7 @@ def test_places_are_proposed_from_tracks() -> None:
     assert places_of_tracks(degrees[:0]) == []
 
 
-def test_places_are_proposed_by_nights() -> None:
+def test_nights_propose_places() -> None:
     """Where tracks begin and end, the place of most nights comes first; lone ends are no place."""
     rng = np.random.default_rng(2)
     home, work = rng.normal(size=(20, 2)) * 15, rng.normal(size=(30, 2)) * 15 + [3000, 0]

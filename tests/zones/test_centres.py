@@ -38,7 +38,7 @@ def check_rerun(path: Path) -> None:
     assert zones(path, HOME, HOME) == first
 
 
-def test_a_centre_is_drawn_once(tmp_path: Path) -> None:
+def test_centre_is_drawn_once(tmp_path: Path) -> None:
     """A second run, in another object, finds the first one's centre."""
     check_rerun(tmp_path / "centres.json")
 
@@ -58,7 +58,7 @@ def test_housemates_share_a_centre(tmp_path: Path) -> None:
     assert len(Centres(path).known()) == 2
 
 
-def test_the_owner_says_what_a_place_nearby_is(tmp_path: Path) -> None:
+def test_nearby_place_is_asked(tmp_path: Path) -> None:
     """A home typed 60 m off twice, on two sides, is refused; either remedy works, and needs no repeating."""
     for near, same in (("same", True), ("another", False)):
         path, first, second = tmp_path / f"{near}.json", "10,60.0005", "10,59.9994"
@@ -78,7 +78,7 @@ def test_the_owner_says_what_a_place_nearby_is(tmp_path: Path) -> None:
         zones(path, first, near="maybe")
 
 
-def test_a_known_place_that_was_far_off_does_not_hide_another(tmp_path: Path) -> None:
+def test_far_known_place(tmp_path: Path) -> None:
     """A home 290 m from where its disc was drawn has its margin inside, or is refused; the remedy works."""
     small, refused = Hiding.of(hide=200, margin=50), 0
     for number in range(25):
@@ -98,7 +98,7 @@ def test_a_known_place_that_was_far_off_does_not_hide_another(tmp_path: Path) ->
     assert 0 < refused < 25
 
 
-def test_places_that_are_declared_later_change_no_zone(tmp_path: Path) -> None:
+def test_later_places_change_nothing(tmp_path: Path) -> None:
     """A place between two known ones keeps the zone of the first, whether it was declared before or not."""
     path = tmp_path / "centres.json"
     [home] = zones(path, north(0))
@@ -113,7 +113,7 @@ def test_places_that_are_declared_later_change_no_zone(tmp_path: Path) -> None:
     assert [each["zone"]["id"] for each in json.loads(path.read_text())["places"]].count(home.id) == 4
 
 
-def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
+def test_links_stay_links(tmp_path: Path) -> None:
     """Centres are kept in the file itself, under its own lock."""
     path, link = tmp_path / "centres.json", tmp_path / "there" / "link.json"
     link.parent.mkdir()
@@ -126,7 +126,7 @@ def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_margin_is_around_each_place(tmp_path: Path) -> None:
+def test_margin_of_each_place(tmp_path: Path) -> None:
     """A place that shares a centre is as far inside of the disc as the one for which it was drawn."""
     small = Hiding.of(hide=200, margin=50)
     for number in range(60):
@@ -138,7 +138,7 @@ def test_the_margin_is_around_each_place(tmp_path: Path) -> None:
         assert away <= zone.radius - small.margin
 
 
-def test_zones_do_not_show_the_place(tmp_path: Path) -> None:
+def test_zones_hide_the_place(tmp_path: Path) -> None:
     """The description of a zone, which certificates state, is that of a centre."""
     [zone] = zones(tmp_path / "centres.json", HOME)
     assert zone.steps != (4737000, 854000)
@@ -158,7 +158,7 @@ def test_the_radius_is_public(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_the_file_is_kept_like_a_key(tmp_path: Path) -> None:
+def test_file_is_private(tmp_path: Path) -> None:
     """Only its owner may read it and its copy; a file with other permissions is refused, and the remedy helps."""
     path = tmp_path / "centres.json"
     zones(path, HOME)
@@ -171,7 +171,7 @@ def test_the_file_is_kept_like_a_key(tmp_path: Path) -> None:
     zones(path, HOME)
 
 
-def test_a_lost_file_is_told_about(tmp_path: Path) -> None:
+def test_lost_file_is_told(tmp_path: Path) -> None:
     """No second centre is drawn: the error names the copy, and putting it back gives the first centre again."""
     path = tmp_path / "centres.json"
     first = zones(path, HOME)
@@ -185,7 +185,7 @@ def test_a_lost_file_is_told_about(tmp_path: Path) -> None:
     assert zones(path, HOME) == first
 
 
-def test_an_older_copy_is_completed(tmp_path: Path) -> None:
+def test_old_file_is_completed(tmp_path: Path) -> None:
     """If an older file is put back, the centres that it lacks come from the copy."""
     path = tmp_path / "centres.json"
     first = zones(path, HOME)
@@ -196,7 +196,7 @@ def test_an_older_copy_is_completed(tmp_path: Path) -> None:
     assert both[0] == first[0]
 
 
-def test_another_file_with_the_place_is_told_about(tmp_path: Path) -> None:
+def test_place_in_another_file(tmp_path: Path) -> None:
     """A place that has a centre in another file is refused, and that file's centre is offered."""
     first = zones(tmp_path / "mine.json", HOME)
     with pytest.raises(FileUnavailable, match=r"mine\.json"):
@@ -206,7 +206,7 @@ def test_another_file_with_the_place_is_told_about(tmp_path: Path) -> None:
     assert zones(tmp_path / "yours.json", "-30,20")
 
 
-def test_another_machine_with_the_file_has_the_centre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the file is needed: the copy is for the case that it is lost."""
     first = zones(tmp_path / "centres.json", HOME)
     moved = tmp_path / "elsewhere" / "centres.json"
@@ -216,7 +216,7 @@ def test_another_machine_with_the_file_has_the_centre(tmp_path: Path, monkeypatc
     assert zones(moved, HOME) == first
 
 
-def test_a_published_zone_that_the_file_lacks_is_told_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_zone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An earlier certificate near the place shows that the file is not the one that was used."""
     first = zones(tmp_path / "centres.json", HOME)
     monkeypatch.setenv("GEOVEIL_CENTRES_BACKUP", str(tmp_path / "other machine"))
@@ -226,7 +226,7 @@ def test_a_published_zone_that_the_file_lacks_is_told_about(tmp_path: Path, monk
     assert zones(tmp_path / "centres.json", HOME, published=first) == first
 
 
-def test_a_place_is_not_hidden_in_two_ways(tmp_path: Path) -> None:
+def test_one_way_of_hiding(tmp_path: Path) -> None:
     """A known place keeps its disc; the error says how it was hidden, and that is accepted."""
     path = tmp_path / "centres.json"
     first = zones(path, HOME)
@@ -241,14 +241,14 @@ def test_a_place_is_not_hidden_in_two_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hide", [2.5, 34, 55, 160, 200, 250.5, 1000])
-def test_what_asks_for_a_disc_again_is_told(hide: float) -> None:
+def test_same_disc_again(hide: float) -> None:
     """The distance that is named gives the same disc, whatever distance was asked for first."""
     name, value = Hiding.of(hide=hide).asked
     assert name == "hide"
     assert Hiding.of(hide=float(value)) == Hiding.of(hide=hide)
 
 
-def test_seeded_centres_are_no_centres(tmp_path: Path) -> None:
+def test_seeded_centres_are_refused(tmp_path: Path) -> None:
     """A centre of an experiment is not used for a release: whoever knows the seed knows the place."""
     path = tmp_path / "centres.json"
     seeded = Centres(path).zones(places_of(HOME), HIDING, source_of(np.random.default_rng(1)))
@@ -270,7 +270,7 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     assert path.read_text() == content
 
 
-def test_a_damaged_file_has_a_copy(tmp_path: Path) -> None:
+def test_damaged_file_has_copy(tmp_path: Path) -> None:
     """The refusal of a damaged file names its copy, which works."""
     path = tmp_path / "centres.json"
     drawn = zones(path, HOME)
@@ -282,7 +282,7 @@ def test_a_damaged_file_has_a_copy(tmp_path: Path) -> None:
     assert zones(path, HOME) == drawn
 
 
-def test_a_changed_radius_is_noticed(tmp_path: Path) -> None:
+def test_changed_radius_is_noticed(tmp_path: Path) -> None:
     """A file in which a zone does not follow from its law is refused."""
     path = tmp_path / "centres.json"
     zones(path, HOME)
@@ -291,7 +291,7 @@ def test_a_changed_radius_is_noticed(tmp_path: Path) -> None:
         zones(path, HOME)
 
 
-def test_a_folder_that_is_missing_is_told_about(tmp_path: Path) -> None:
+def test_missing_folder_is_told(tmp_path: Path) -> None:
     """The centre would have no place to be kept."""
     with pytest.raises(FileUnavailable, match="Create the folder first"):
         zones(tmp_path / "none" / "centres.json", HOME)
@@ -312,7 +312,7 @@ class Counting:
         yield
 
 
-def test_a_refused_charge_draws_nothing(tmp_path: Path) -> None:
+def test_refused_charge_draws_nothing(tmp_path: Path) -> None:
     """The charge comes first: without it there is no centre, in the file or in its copy."""
     path = tmp_path / "centres.json"
     with pytest.raises(RuntimeError, match="no budget"):
@@ -324,7 +324,7 @@ def test_a_refused_charge_draws_nothing(tmp_path: Path) -> None:
     assert paid.charged == 2
 
 
-def test_two_programs_draw_one_centre(tmp_path: Path) -> None:
+def test_programs_share_a_draw(tmp_path: Path) -> None:
     """Whoever comes second waits, and finds the centre of the first."""
     found: list[list[Zone]] = []
     threads = [Thread(target=lambda: found.append(zones(tmp_path / "centres.json", HOME))) for _ in range(6)]
@@ -336,7 +336,7 @@ def test_two_programs_draw_one_centre(tmp_path: Path) -> None:
     assert all(each == found[0] for each in found)
 
 
-def test_a_crash_between_two_writes_loses_no_centre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_loses_no_centre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy is written first; a centre that it has is the place's centre."""
     path = tmp_path / "centres.json"
     zones(path, BLOCK)
@@ -357,7 +357,7 @@ def test_a_crash_between_two_writes_loses_no_centre(tmp_path: Path, monkeypatch:
     assert [zone.id for zone in zones(path, HOME)] == [drawn]
 
 
-def test_places_are_read_in_every_form(tmp_path: Path) -> None:
+def test_place_forms(tmp_path: Path) -> None:
     """Texts, pairs, lists, frames and files declare places; an error never repeats them."""
     import geopandas
 
@@ -384,6 +384,6 @@ def test_places_are_read_in_every_form(tmp_path: Path) -> None:
     assert repr(places_of(HOME)[0]) == "HiddenPlace(...)"
 
 
-def test_copies_are_in_the_folder_that_the_environment_names() -> None:
-    """Tests, and users, may name it."""
+def test_copies_folder() -> None:
+    """Copies are in the folder that the environment names. Tests, and users, may name it."""
     assert backup_folder().name

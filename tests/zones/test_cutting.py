@@ -31,14 +31,14 @@ def walk(rng: np.random.Generator, steps: int = 60) -> Floats:
     return at(*(np.cumsum(ways, axis=0) + rng.normal(size=2) * 700).T)
 
 
-def test_points_beyond_the_radius_are_kept() -> None:
+def test_points_beyond_are_kept() -> None:
     """A point is removed up to the radius, and kept a millimetre beyond it."""
     radius = ZONE.radius
     assert kept_points([ZONE], at(0.0, np.array([0, radius - 0.001, radius + 0.001, 1e6]))).tolist() == [0, 0, 1, 1]
     assert np.allclose(distances(ZONE, at(0.0, np.array([3.0, 500.0]))), [3, 500], atol=1e-6)
 
 
-def test_the_cut_at_the_edge_is_exact() -> None:
+def test_edge_is_exact() -> None:
     """Doubles next to each other across an edge fall on the sides that 50 digits say."""
     getcontext().prec = 50
     pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
@@ -53,7 +53,7 @@ def test_the_cut_at_the_edge_is_exact() -> None:
         assert kept_points([zone], degrees).tolist() == [Decimal(float(lat)) > edge for lat in found]
 
 
-def test_a_decision_depends_on_the_point_alone() -> None:
+def test_decisions_are_local() -> None:
     """Whatever points are beside it, and wherever it is in the array, a point is kept or not in the same way."""
     turns = np.linspace(0, 2 * np.pi, 500)
     edge = at(ZONE.radius * np.sin(turns), ZONE.radius * np.cos(turns))
@@ -66,7 +66,7 @@ def test_a_decision_depends_on_the_point_alone() -> None:
 
 @pytest.mark.parametrize("lat", [-8_999_000, 0, 6_000_000, 8_999_900])
 @pytest.mark.parametrize("lon", [17_999_900, -17_999_900, 0])
-def test_the_cut_crosses_the_antimeridian_and_the_poles(lat: int, lon: int) -> None:
+def test_poles_and_antimeridian(lat: int, lon: int) -> None:
     """A zone there is as round as elsewhere: longitudes that differ by 360 degrees are one."""
     zone = Zone("a1", (lat, lon), Hiding.of(hide=200))
     ring = np.array(zone.outline(72))
@@ -78,7 +78,7 @@ def test_the_cut_crosses_the_antimeridian_and_the_poles(lat: int, lon: int) -> N
 
 
 @given(st.integers(0, 10_000), st.booleans())
-def test_what_happens_inside_changes_nothing(seed: int, shorten: bool) -> None:
+def test_inside_changes_nothing(seed: int, shorten: bool) -> None:
     """Two sets of tracks that differ only in points inside a zone give the same points in the same pieces."""
     rng = np.random.default_rng(seed)
     parts = [walk(rng) for _ in range(3)]
@@ -103,12 +103,12 @@ def check_removed_points_do_not_split() -> None:
     assert found.pieces.tolist() == [0, 0]
 
 
-def test_removed_points_are_no_reason_to_split() -> None:
+def test_removed_points_split_nothing() -> None:
     """Only published points and the zone decide where pieces end."""
     check_removed_points_do_not_split()
 
 
-def test_pieces_end_at_zones_gaps_and_tracks() -> None:
+def test_pieces_end() -> None:
     """A new piece begins where a line meets a zone, after a long time, and with another track."""
     across = at(np.array([-2000.0, -1500, 1500, 2000, 2100, 2200]), 0.0)
     seconds = np.array([0.0, 10, 20, 30, 700, 710])
@@ -126,7 +126,7 @@ def test_no_point_is_made() -> None:
     assert not np.isclose(distances(ZONE, degrees[found.rows]), ZONE.radius, atol=1e-3).any()
 
 
-def test_ends_near_a_zone_are_shortened() -> None:
+def test_ends_are_shortened() -> None:
     """A length is taken off the ends at the zone, and nothing elsewhere."""
     line = at(np.arange(-3000.0, 3001, 10), 0.0)
     whole = cut([ZONE], line)
@@ -137,7 +137,7 @@ def test_ends_near_a_zone_are_shortened() -> None:
     assert less.pieces.tolist() == [0] * (len(less.rows) // 2) + [1] * (len(less.rows) // 2)
 
 
-def test_ends_are_shortened_to_where_tracks_run_together() -> None:
+def test_shared_ends_are_shortened() -> None:
     """Only the part that two tracks share is published near the zone."""
     out = np.arange(0.0, 2000, 10)
     ways = [at(out, 0.0 * out), at(np.maximum(out, 1200), np.where(out < 1200, 1200 - out, 0.0))]

@@ -77,7 +77,7 @@ USUAL: dict[type, Any] = {str: lambda at: f"2026-05-01T08:{at:02d}:00Z", int: la
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["frame", "geometries", "csv"])
 @pytest.mark.parametrize("case", [*REMOVED])
-def test_removed_values_do_not_decide_how_others_are_read(case: str, form: str, tmp_path: Path) -> None:
+def test_removed_values_decide_nothing(case: str, form: str, tmp_path: Path) -> None:
     """Times, units and types are told from what is published: a removed value changes none of them."""
     column, *firsts = REMOVED[case]
     told = []
@@ -106,17 +106,17 @@ def test_removed_values_do_not_decide_how_others_are_read(case: str, form: str, 
     assert told[0] == told[1]
 
 
-def test_published_rows_are_those_of_the_input(tmp_path: Path) -> None:
-    """Nothing is interpolated or rounded."""
+def test_published_rows_are_unchanged(tmp_path: Path) -> None:
+    """Published rows are those of the input. Nothing is interpolated or rounded."""
     check_rows_are_those_of_the_input(tmp_path)
 
 
-def test_what_happens_near_home_changes_nothing(tmp_path: Path) -> None:
+def test_near_home_changes_nothing(tmp_path: Path) -> None:
     """Values, pieces, lengths and certificates are the same, whatever was done within the margin."""
     check_two_worlds(tmp_path)
 
 
-def test_every_form_is_cut_alike(tmp_path: Path) -> None:
+def test_forms_are_cut_alike(tmp_path: Path) -> None:
     """Tables of pandas, polars and Arrow, frames, arrays and files keep the same points."""
     import polars
     import pyarrow as pa
@@ -141,7 +141,7 @@ def test_every_form_is_cut_alike(tmp_path: Path) -> None:
         assert isinstance(other.index, pd.RangeIndex)
 
 
-def test_projected_data_is_cut_on_the_ground(tmp_path: Path) -> None:
+def test_projected_data(tmp_path: Path) -> None:
     """Coordinates of a projected system are published as they are, and cut by their longitudes and latitudes."""
     frame = ride()
     shapes = geopandas.GeoSeries.from_xy(frame.lon, frame.lat, crs=4326)
@@ -160,7 +160,7 @@ def test_rows_are_numbered_anew(tmp_path: Path) -> None:
     assert value.columns.tolist() == ["lat", "lon", "time"]
 
 
-def test_rows_in_another_order_are_the_same_track(tmp_path: Path) -> None:
+def test_row_order_is_irrelevant(tmp_path: Path) -> None:
     """Rows of a database, in an order of their own, are put in that of their times; a track may run backwards."""
     frame = ride()
     whole = hidden(frame, tmp_path)
@@ -173,7 +173,7 @@ def test_rows_in_another_order_are_the_same_track(tmp_path: Path) -> None:
     assert mixed.length == whole.length
 
 
-def test_persons_have_pieces_of_their_own(tmp_path: Path) -> None:
+def test_persons_have_own_pieces(tmp_path: Path) -> None:
     """Tracks of several people are cut by one disc, and never joined."""
     both = pd.concat([ride().assign(who="ann"), ride().assign(who="bob")], ignore_index=True)
     release = gv.Locations(both, person="who", area=AREA).hide_places(HOME, hide=200, centres=tmp_path / "c.json")
@@ -193,7 +193,7 @@ def test_nothing_inside_is_published(tmp_path: Path) -> None:
     assert not shapely.intersects(release.lines().to_crs(2056).geometry.array, disc.buffer(-1)).any()
 
 
-def test_tracks_that_never_leave_have_nothing_to_publish(tmp_path: Path) -> None:
+def test_tracks_never_leaving(tmp_path: Path) -> None:
     """The release is the disc alone, with noise or without."""
     short = ride().iloc[190:210]
     for noise in (None, 1e-4):
@@ -203,7 +203,7 @@ def test_tracks_that_never_leave_have_nothing_to_publish(tmp_path: Path) -> None
         assert "0 points" in repr(release)
 
 
-def test_points_outside_may_have_noise(tmp_path: Path) -> None:
+def test_noise_outside(tmp_path: Path) -> None:
     """Outside there is a guarantee for each point, and inside nothing; pieces follow from noisy points."""
     plain, noisy = hidden(ride(), tmp_path), hidden(ride(), tmp_path, noise=1e-2, keep=["pulse"])
     assert noisy.zones == plain.zones
@@ -219,8 +219,8 @@ def test_points_outside_may_have_noise(tmp_path: Path) -> None:
         hidden(ride(), tmp_path, noise=1e-2, shorten="200 m")
 
 
-def test_ends_are_shortened_where_it_is_asked(tmp_path: Path) -> None:
-    """A length, or tracks that run together."""
+def test_ends_are_shortened(tmp_path: Path) -> None:
+    """Ends are shortened where it is asked. A length, or tracks that run together."""
     whole, less = hidden(ride(), tmp_path), hidden(ride(), tmp_path, shorten="200 m")
     assert 30 < len(whole.value) - len(less.value) < 50
     assert less.rules.trim == 200
@@ -231,7 +231,7 @@ def test_ends_are_shortened_where_it_is_asked(tmp_path: Path) -> None:
             hidden(ride(), tmp_path, shorten=wrong)
 
 
-def test_the_words_say_what_is_not_hidden(tmp_path: Path) -> None:
+def test_words_state_the_unhidden(tmp_path: Path) -> None:
     """The certificate speaks of what lies inside alone, in plain words."""
     words = hidden(ride(), tmp_path).certificate()["words"]
     assert "The promise is about what lies inside the discs alone." in words
@@ -240,7 +240,7 @@ def test_the_words_say_what_is_not_hidden(tmp_path: Path) -> None:
     assert "street map" in words
 
 
-def test_thinning_comes_after_the_cut(tmp_path: Path) -> None:
+def test_thinning_after_cut(tmp_path: Path) -> None:
     """Which points are kept in each interval does not depend on points inside: one per interval is left outside."""
     frame = ride()
     every = gv.Locations(frame, area=AREA, thin="1 minute")
@@ -250,7 +250,7 @@ def test_thinning_comes_after_the_cut(tmp_path: Path) -> None:
     assert thinned["time"].tolist() == expected.tolist()
 
 
-def test_other_times_are_not_published(tmp_path: Path) -> None:
+def test_other_times_are_removed(tmp_path: Path) -> None:
     """The column of times is named where there are several; one that tells when the ride began is left out."""
     frame = ride().assign(departure=pd.Timestamp("2026-05-01T08:00"))
     with pytest.raises(InvalidParameter, match="when a track began"):
@@ -260,7 +260,7 @@ def test_other_times_are_not_published(tmp_path: Path) -> None:
     assert value.columns.tolist() == ["lat", "lon", "time"]
 
 
-def test_numbers_of_rows_are_no_persons(tmp_path: Path) -> None:
+def test_row_numbers_are_refused(tmp_path: Path) -> None:
     """They would tell which rows are gone; without them the same tracks are released."""
     with pytest.raises(InvalidParameter, match="which are gone"):
         gv.Locations(ride(), area=AREA, person="row").hide_places(HOME, hide=200, centres=tmp_path / "c.json")
@@ -268,13 +268,13 @@ def test_numbers_of_rows_are_no_persons(tmp_path: Path) -> None:
     assert len(hidden(ride(), tmp_path).value)
 
 
-def test_a_total_is_not_published(tmp_path: Path) -> None:
+def test_totals_are_hidden(tmp_path: Path) -> None:
     """No number of the certificate depends on how many points there were."""
     accounts = [hidden(ride().iloc[start:], tmp_path).certificate() for start in (0, 1, 50)]
     assert len({json.dumps({**account, "id": ""}) for account in accounts}) == 1
 
 
-def test_a_seeded_release_says_so(tmp_path: Path) -> None:
+def test_seeded_release_says_so(tmp_path: Path) -> None:
     """Centres of an experiment are marked in the certificate."""
     seeded = gv.Locations(ride(), area=AREA, rng=np.random.default_rng(1))
     account = seeded.hide_places(HOME, hide=200, centres=tmp_path / "c.json").certificate()
@@ -294,14 +294,14 @@ def test_a_seeded_release_says_so(tmp_path: Path) -> None:
         ({"noise": -1}, "rho"),
     ],
 )
-def test_wrong_arguments_draw_no_centre(tmp_path: Path, how: dict[str, Any], said: str) -> None:
-    """They are refused before anything is drawn."""
+def test_wrong_arguments_draw_nothing(tmp_path: Path, how: dict[str, Any], said: str) -> None:
+    """Wrong arguments draw no centre. They are refused before anything is drawn."""
     with pytest.raises(InvalidParameter, match=said):
         hidden(ride(), tmp_path, **how)
     assert not (tmp_path / "centres.json").exists()
 
 
-def test_data_without_a_place_on_earth_is_refused(tmp_path: Path) -> None:
+def test_placeless_data_is_refused(tmp_path: Path) -> None:
     """Plain metres, lines and pairs of places have no zones; the remedies work."""
     with pytest.raises(InvalidCoordinateSystem, match="zones are on the Earth"):
         gv.Locations(np.arange(20.0).reshape(10, 2) * 300).hide_places(HOME, hide=200, centres=tmp_path / "c.json")
@@ -314,13 +314,13 @@ def test_data_without_a_place_on_earth_is_refused(tmp_path: Path) -> None:
     assert len(hidden(shapely.get_coordinates(line), tmp_path, crs=4326).value)
 
 
-def test_columns_from_whole_tracks_are_warned_of(tmp_path: Path) -> None:
+def test_derived_columns_warn(tmp_path: Path) -> None:
     """The owner hears of a column that may tell of points that are cut off."""
     with pytest.warns(GeoveilWarning, match="speed"):
         hidden(ride().assign(speed=3.0), tmp_path, keep=["speed"])
 
 
-def test_a_ledger_is_charged_once_for_a_place(tmp_path: Path) -> None:
+def test_ledger_charges_place_once(tmp_path: Path) -> None:
     """Another run, other tracks and a housemate's place cost nothing more; too little budget draws nothing."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1e-4)
@@ -344,7 +344,7 @@ def test_a_ledger_is_charged_once_for_a_place(tmp_path: Path) -> None:
     assert ledger.verify() > 0
 
 
-def test_a_charge_is_recorded_with_what_it_leaves_out(tmp_path: Path) -> None:
+def test_truncation_is_recorded(tmp_path: Path) -> None:
     """ρ of a truncated Gaussian holds except with a probability: the ledger, the certificate and its words have it."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1e-3)
@@ -363,7 +363,7 @@ def test_a_charge_is_recorded_with_what_it_leaves_out(tmp_path: Path) -> None:
     assert zones_problems({**account, "exclusion": [0.0]})
 
 
-def test_a_session_is_charged_once_for_a_place(tmp_path: Path) -> None:
+def test_session_charges_once(tmp_path: Path) -> None:
     """In memory too, and noise outside is charged as well."""
     with gv.Locations(ride(), area=AREA).session(rho=1e-3) as session:
         for _ in range(2):
@@ -373,7 +373,7 @@ def test_a_session_is_charged_once_for_a_place(tmp_path: Path) -> None:
         assert str(session.spent) == "0.00015"
 
 
-def test_a_label_does_not_mix_up_places(tmp_path: Path) -> None:
+def test_labels_separate_places(tmp_path: Path) -> None:
     """As many points outside of another place, or of another condition, are other points, and get other noise."""
     ledger = gv.Ledger(tmp_path / "budget.db")
     ledger.create("ann", rho=1e-1)
@@ -419,7 +419,7 @@ def test_certificates_are_verified(tmp_path: Path) -> None:
     assert [check.outcome for check in gv.verify(path).checks][1] == "fails"
 
 
-def test_a_ledger_confirms_its_centres(tmp_path: Path) -> None:
+def test_ledger_confirms_centres(tmp_path: Path) -> None:
     """Verification finds the charges of the centres; another ledger does not have them."""
     ledger, other = (gv.Ledger(tmp_path / name) for name in ("budget.db", "other.db"))
     ledger.create("ann", rho=1e-4)
@@ -432,7 +432,7 @@ def test_a_ledger_confirms_its_centres(tmp_path: Path) -> None:
     assert not gv.verify(written(release, path, zones=[cheaper]), ledger=ledger).holds
 
 
-def test_segments_that_end_inside_a_zone_make_no_pieces(tmp_path: Path) -> None:
+def test_inner_gaps_split_nothing(tmp_path: Path) -> None:
     """Whether a recording paused at a removed point does not divide what is published on both sides of it."""
     [zone] = hidden(ride(), tmp_path).zones
     # North of the disc: beyond its edge, a metre within it, and beyond it again.

@@ -108,7 +108,7 @@ def test_activities_are_released(tmp_path: Path) -> None:
         assert {*gv.load(target).value.columns} == {"time", "radius_95", "rho", "geometry"}
 
 
-def test_fit_needs_a_package_and_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without fitdecode the error names the format and the extra to install."""
     path = fit(tmp_path / "run.fit", (52.52, 13.4))
     monkeypatch.setitem(sys.modules, "fitdecode", None)
@@ -140,7 +140,7 @@ def test_damaged_activities_are_refused(tmp_path: Path) -> None:
 
 
 @needs_fit
-def test_changed_bytes_of_activities_are_refused(tmp_path: Path) -> None:
+def test_changed_bytes_are_refused(tmp_path: Path) -> None:
     """Whatever bytes of a recording are changed, it is read or refused with a message."""
     import random
 

@@ -38,8 +38,11 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_files_are_read_without_an_option(kind: str, tmp_path: Path) -> None:
-    """They are released in the same dialect, without comments, and the release is read again."""
+def test_dialects_need_no_option(kind: str, tmp_path: Path) -> None:
+    """Files are read without an option.
+
+    They are released in the same dialect, without comments, and the release is read again.
+    """
     content = FILES[kind]
     path = tmp_path / ("in.csv.gz" if kind == "packed" else "in.csv")
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -56,8 +59,11 @@ def test_files_are_read_without_an_option(kind: str, tmp_path: Path) -> None:
     assert (loaded.get_coordinates() - frame.get_coordinates()).abs().to_numpy().max() < 1e-6
 
 
-def test_files_that_are_not_in_utf_8_are_read_as_latin_1_and_that_is_told(tmp_path: Path) -> None:
-    """Their bytes come back; an encoding that is given is not changed."""
+def test_latin_1_is_told(tmp_path: Path) -> None:
+    """Files that are not in UTF-8 are read as Latin 1 and that is told.
+
+    Their bytes come back; an encoding that is given is not changed.
+    """
     path = tmp_path / "in.csv"
     path.write_bytes("user,lat,lon\nJosé,37.78,-122.41\n".encode("latin-1"))
     with pytest.warns(GeoveilWarning, match=r"in\.csv is not written in UTF-8: it is read as Latin-1"):
@@ -68,9 +74,7 @@ def test_files_that_are_not_in_utf_8_are_read_as_latin_1_and_that_is_told(tmp_pa
         gv.Locations(path, encoding="utf-8").frame()
 
 
-def test_the_last_row_of_a_long_file_may_be_cut_off_in_the_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sample_cuts_last_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A character of two bytes, or a field, at the end of the first bytes is no mistake of the file."""
     path = tmp_path / "in.csv"
     path.write_bytes(b"user,lat,lon\n" + "é,37.78,-122.41\n".encode() * 100)
@@ -94,8 +98,8 @@ def test_long_fields_are_read(tmp_path: Path) -> None:
     assert csv.field_size_limit() == limit
 
 
-def test_three_digits_after_a_comma_may_be_thousands(tmp_path: Path) -> None:
-    """The decimal mark is then asked for."""
+def test_thousands_after_a_comma(tmp_path: Path) -> None:
+    """Three digits after a comma may be thousands. The decimal mark is then asked for."""
     path = tmp_path / "in.csv"
     path.write_text("user;lat;lon\nann;37,781;-122,415\n")
     with pytest.raises(InvalidFile, match=r'must be a number\. Give decimal=","'):
@@ -103,7 +107,7 @@ def test_three_digits_after_a_comma_may_be_thousands(tmp_path: Path) -> None:
     assert gv.Locations(path, decimal=",").frame().geometry.y.tolist() == [37.781]
 
 
-def test_files_without_a_header_are_told(tmp_path: Path) -> None:
+def test_missing_headers_are_told(tmp_path: Path) -> None:
     """The first row of data is not taken as names; the remedy shows the option, and what follows from it works."""
     path = tmp_path / "events.csv"
     path.write_text(

@@ -21,7 +21,7 @@ def test_line_breaks_in_names(tmp_path: Path) -> None:
     assert digest(one) != digest(two)
 
 
-def test_folder_named_like_its_file(tmp_path: Path) -> None:
+def test_folder_named_like_file(tmp_path: Path) -> None:
     """A folder has another digest than the file in it, also if both have the same name."""
     folder = tmp_path / "new_a.txt"
     folder.mkdir()

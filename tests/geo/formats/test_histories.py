@@ -170,13 +170,13 @@ def test_recorder_lines_are_read(tmp_path: Path) -> None:
         assert [*map(str, file.time_columns)] == ["time"]
 
 
-def test_lines_of_messages_are_read(tmp_path: Path) -> None:
+def test_message_lines_are_read(tmp_path: Path) -> None:
     """A message in each line, as some exports of OwnTracks have it, is read under any ending of JSON."""
     (tmp_path / "export.jsonl").write_text("\n".join(json.dumps(owntracks(tst=SECONDS + i)) for i in range(3)))
     assert len(gv.Locations(tmp_path / "export.jsonl").frame()) == 3
 
 
-def test_kinds_of_timelines_are_told_apart(tmp_path: Path) -> None:
+def test_timeline_kinds_differ(tmp_path: Path) -> None:
     """The same stretch of time is in a timeline several times; a filter chooses which rows are released."""
     path = written(tmp_path / "Timeline.json", ANDROID)
     assert gv.Locations(path).frame()["kind"].tolist() == ["path", "visit", "activity", "activity", "raw"]
@@ -185,7 +185,7 @@ def test_kinds_of_timelines_are_told_apart(tmp_path: Path) -> None:
     assert len(gv.load(tmp_path / "out.geojson").value) == 1
 
 
-def test_old_records_with_wrapped_numbers_are_read(tmp_path: Path) -> None:
+def test_wrapped_numbers_are_read(tmp_path: Path) -> None:
     """Old files have 2^32 added to the numbers of the southern and western halves."""
     place = {"latitudeE7": 2**32 - 337_000_000, "longitudeE7": 2**32 - 704_000_000}
     frame = gv.Locations(written(tmp_path / "Records.json", {"locations": [{**RECORDS, **place}]})).frame()
@@ -204,7 +204,7 @@ def test_histories_are_released(tmp_path: Path) -> None:
         assert "SSID" not in target.read_text()
 
 
-def test_a_history_is_not_written(tmp_path: Path) -> None:
+def test_histories_are_not_written(tmp_path: Path) -> None:
     """A target of a format that is read only is refused, and the name that the error proposes is accepted."""
     (tmp_path / "2024-03.rec").write_text("2024-03-01T12:00:00Z\t*  \t" + json.dumps(owntracks()) + "\n")
     data = gv.Locations(tmp_path / "2024-03.rec", area=BERLIN)
@@ -235,14 +235,14 @@ def test_wrong_histories_are_refused(name: str, tmp_path: Path) -> None:
         open_locations(written(tmp_path / f"{name}.json", WRONG[name]))
 
 
-def test_a_history_in_an_archive_is_read(tmp_path: Path) -> None:
+def test_histories_in_archives(tmp_path: Path) -> None:
     """Records.json is found in an archive, under whatever folder."""
     with zipfile.ZipFile(tmp_path / "takeout.zip", "w") as archive:
         archive.writestr("Takeout/Location History/Records.json", json.dumps({"locations": [RECORDS]}))
     assert len(gv.Locations(tmp_path / "takeout.zip").frame()) == 1
 
 
-def test_a_history_is_released_as_gpx(tmp_path: Path) -> None:
+def test_history_becomes_gpx(tmp_path: Path) -> None:
     """Points with their times become one track of GPX, which is read again; other columns are refused for free."""
     (tmp_path / "in.json").write_text(json.dumps([owntracks(lat=52.52 + i / 1000, tst=SECONDS + i) for i in range(5)]))
     target = tmp_path / "out.gpx"
@@ -257,7 +257,7 @@ def test_a_history_is_released_as_gpx(tmp_path: Path) -> None:
     assert abs(found.geometry.y - [52.52 + i / 1000 for i in range(5)]).max() < 1e-3
 
 
-def test_times_that_gpx_does_not_write_are_refused(tmp_path: Path) -> None:
+def test_gpx_times_are_refused(tmp_path: Path) -> None:
     """Times as numbers have no place in GPX: the error names a format that holds them."""
     (tmp_path / "in.csv").write_text(f"time,lat,lon\n{SECONDS},52.52,13.4\n")
     locations = gv.Locations(tmp_path / "in.csv", area=BERLIN)

@@ -105,10 +105,11 @@ REQUESTING: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", REQUESTING)
-def test_opening_a_file_requests_no_address_in_it(
-    name: str, requests: tuple[str, list[bytes]], tmp_path: Path
-) -> None:
-    """GeoJSON with a linked coordinate system, and GDAL's files of addresses under other names, are refused."""
+def test_opening_requests_nothing(name: str, requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
+    """Opening a file requests no address in it.
+
+    GeoJSON with a linked coordinate system, and GDAL's files of addresses under other names, are refused.
+    """
     address, found = requests
     (tmp_path / name).write_text(REQUESTING[name](address))
     with pytest.raises(InvalidFile, match=name):
@@ -116,7 +117,7 @@ def test_opening_a_file_requests_no_address_in_it(
     assert not found
 
 
-def test_the_server_would_notice_a_request(requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
+def test_server_notices_requests(requests: tuple[str, list[bytes]], tmp_path: Path) -> None:
     """The test server notices the request that GDAL itself makes."""
     import pyogrio
 
@@ -146,7 +147,7 @@ def test_proj_requests_no_grid(system: int, requests: tuple[str, list[bytes]], t
     [None, {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}],
     ids=["nothing", "a name"],
 )
-def test_systems_without_an_address_are_read(stated: Any, tmp_path: Path) -> None:
+def test_plain_systems_are_read(stated: Any, tmp_path: Path) -> None:
     """Systems without an address are read, and so are columns called crs, link, href and url."""
     feature = {
         **POINT,
@@ -158,7 +159,7 @@ def test_systems_without_an_address_are_read(stated: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("size", [400, 4096 * 3])
-def test_systems_are_found_wherever_blocks_end(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_across_blocks(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A coordinate system may be cut in two by the end of a block."""
     monkeypatch.setattr(guards, "_BLOCK", size)
     monkeypatch.setattr(guards, "_SYSTEM", 150)
@@ -169,7 +170,7 @@ def test_systems_are_found_wherever_blocks_end(size: int, tmp_path: Path, monkey
             open_locations(path)
 
 
-def test_features_in_lines_are_read_whole_or_refused(tmp_path: Path) -> None:
+def test_feature_lines_read_whole(tmp_path: Path) -> None:
     """A sequence of features is one file; what GDAL would read in part is refused."""
     lines = [json.dumps(POINT)] * 3
     for text in ("\n".join(lines), "".join(f"\x1e{line}\n" for line in lines), "\n\n".join(lines) + "\n"):
@@ -186,7 +187,7 @@ def test_features_in_lines_are_read_whole_or_refused(tmp_path: Path) -> None:
             gv.Locations(tmp_path / "a.geojson").frame()
 
 
-def test_geopackages_with_tables_that_lie_elsewhere_are_refused(tmp_path: Path) -> None:
+def test_virtual_tables_are_refused(tmp_path: Path) -> None:
     """A virtual table reads another file; the index of places is the only one that is allowed."""
     path, _ = make("trips.gpkg", tmp_path)
     assert len(gv.Locations(path).frame()) == 60
@@ -205,7 +206,7 @@ def test_geopackages_with_tables_that_lie_elsewhere_are_refused(tmp_path: Path) 
 @pytest.mark.parametrize(
     "name", ["http://127.0.0.1:9/a.geojson", "/vsicurl/http://127.0.0.1:9/a.shp", "/vsizip/a.zip/a.shp"]
 )
-def test_addresses_and_virtual_files_are_no_paths(name: str, tmp_path: Path) -> None:
+def test_addresses_are_no_paths(name: str, tmp_path: Path) -> None:
     """Addresses and virtual files are refused for reading and for writing."""
     path, told = make("trips.geojson", tmp_path)
     with pytest.raises(InvalidFile, match="file not found"):
@@ -215,8 +216,8 @@ def test_addresses_and_virtual_files_are_no_paths(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["a!b.gpkg", "a;b.shp"])
-def test_names_that_gdal_takes_otherwise_are_refused(name: str, tmp_path: Path) -> None:
-    """To read and, before anything is charged, to write."""
+def test_gdal_names_are_refused(name: str, tmp_path: Path) -> None:
+    """Names that GDAL takes otherwise are refused. To read and, before anything is charged, to write."""
     path, told = make(f"trips{Path(name).suffix}", tmp_path)
     (tmp_path / name).write_bytes(path.read_bytes())
     with pytest.raises(InvalidFile, match="Rename it"):
@@ -237,7 +238,7 @@ def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
     assert gv.load(tmp_path / "out" / name).n == 60
 
 
-def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+def test_non_utf8_names_are_refused(tmp_path: Path) -> None:
     """Names that are not UTF-8 are refused for reading and for writing, in every format."""
     path, _ = make("trips.csv", tmp_path)
     odd = tmp_path / os.fsdecode(b"\xff.csv")
@@ -251,15 +252,18 @@ def test_names_that_are_not_utf8_are_refused_before_anything_is_charged(tmp_path
 
 
 @pytest.mark.parametrize("encoding", ["base64", "rot13", "zlib", "undefined", 5, ""])
-def test_encodings_that_are_not_those_of_texts_are_refused(encoding: Any, tmp_path: Path) -> None:
-    """Python knows some that are no encodings of texts."""
+def test_other_encodings_are_refused(encoding: Any, tmp_path: Path) -> None:
+    """Encodings that are not those of texts are refused. Python knows some that are no encodings of texts."""
     path, _ = make("trips.csv", tmp_path)
     with pytest.raises(InvalidParameter, match=r"^encoding = "):
         gv.Locations(path, encoding=encoding).frame()
 
 
-def test_commands_refuse_what_is_read_before_what_is_written(tmp_path: Path) -> None:
-    """With the exit code of data; a certificate does not go into a folder."""
+def test_commands_refuse_input_first(tmp_path: Path) -> None:
+    """Commands refuse what is read before what is written.
+
+    With the exit code of data; a certificate does not go into a folder.
+    """
     path, _ = make("trips.csv", tmp_path)
     area = ["--area", "37.77,-122.42,50km", "--rho", "1e-4"]
     for source in ("/dev/stdin", str(tmp_path / "none.xyz"), str(tmp_path / "none.csv")):
@@ -271,7 +275,7 @@ def test_commands_refuse_what_is_read_before_what_is_written(tmp_path: Path) -> 
     assert [p.name for p in tmp_path.iterdir()] == ["trips.csv"]
 
 
-def test_systems_that_name_files_or_addresses_are_refused(tmp_path: Path) -> None:
+def test_grid_systems_are_refused(tmp_path: Path) -> None:
     """PROJ would open or request a grid of shifts that a coordinate system names."""
     import pyproj
 
@@ -300,7 +304,7 @@ def geoparquet(path: Path, *geometries: bytes | None, **more: Any) -> Path:
 
 
 @pytest.mark.parametrize("kind", [4, 5, 6, 7])
-def test_geometries_within_geometries_do_not_crash(kind: int, tmp_path: Path) -> None:
+def test_nested_geometries_are_refused(kind: int, tmp_path: Path) -> None:
     """GEOS calls itself for each level, and would end the program without an error."""
     point = shapely.to_wkb(shapely.Point(-122.4, 37.7))
     second = struct.pack("<BII", 1, 7, 2) + point + nested(200_000, point, kind)
@@ -328,7 +332,7 @@ def test_geometries_within_geometries_do_not_crash(kind: int, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "how", [{"byte_order": 0}, {"byte_order": 1}, {"flavor": "iso"}, {"include_srid": True}], ids=str
 )
-def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
+def test_large_geometries_are_read(shape: Any, how: dict[str, Any]) -> None:
     """Large geometries are read in any order of bytes, however altitudes and systems are marked."""
     data = shapely.to_wkb(shapely.set_srid(shape, 4326), **how)
     assert len(data) > 9 * limits.DEPTH
@@ -337,7 +341,7 @@ def test_large_geometries_are_not_deep(shape: Any, how: dict[str, Any]) -> None:
     assert not wkb._is_deep(data[: len(data) // 2])
 
 
-def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_columns_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with too many columns are refused, also if names repeat; the environment can raise the limit."""
     names = [f"c{i}" for i in range(20_000)]
     csv, parquet = tmp_path / "wide.csv", tmp_path / "wide.parquet"
@@ -355,8 +359,8 @@ def test_many_columns_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
         gv.Locations(csv).frame()
 
 
-def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond some size, by more than a hundredfold."""
+def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that grows when unpacked is refused. Beyond some size, by more than a hundredfold."""
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"lat,lon\n" + b"37.7,-122.4\n" * 200_000))
     assert len(gv.Locations(path).frame()) == 200_000
@@ -367,14 +371,14 @@ def test_a_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch:
     assert len(gv.Locations(path).frame()) == 200_000
 
 
-def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
+def test_endless_headers_are_refused(tmp_path: Path) -> None:
     """A header of a packed file that does not end is refused after some megabytes."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
     with pytest.raises(InvalidFile, match="a header of less than"):
         gv.Locations(tmp_path / "a.csv.gz").frame()
 
 
-def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Parquet file whose metadata tell of too much data is refused."""
     table = pa.table({"lat": [37.7] * 500_000, "lon": [-122.4] * 500_000})
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False)
@@ -384,7 +388,7 @@ def test_a_parquet_file_that_grows_when_unpacked_is_refused(tmp_path: Path, monk
         gv.Locations(tmp_path / "a.parquet").frame()
 
 
-def test_large_metadata_of_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_metadata_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large metadata of Parquet files is refused before it is parsed."""
     path, _ = make("plain.parquet", tmp_path)
     monkeypatch.setenv("GEOVEIL_MAX_METADATA", "1000")
@@ -397,7 +401,7 @@ WAYPOINT = '<wpt lat="37.7" lon="-122.4">{}</wpt>'
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Path) -> None:
+def test_entities_are_refused(encoding: str, tmp_path: Path) -> None:
     """Entities of entities would fill the memory; others name files."""
     levels = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
     for declared in (f'<!ENTITY e0 "aaaaaaaaaa">{levels}', '<!ENTITY e9 SYSTEM "/etc/passwd">'):
@@ -407,8 +411,8 @@ def test_documents_that_declare_entities_are_refused(encoding: str, tmp_path: Pa
             gv.Locations(tmp_path / "bomb.gpx").frame()
 
 
-def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
-    """Deep ones in what is read are an error and no crash."""
+def test_deep_tags_are_refused(tmp_path: Path) -> None:
+    """Tags within tags are refused or left behind. Deep ones in what is read are an error and no crash."""
     deep = "<extensions>" + "<a>" * 100_000 + "</a>" * 100_000 + "</extensions>"
     (tmp_path / "deep.gpx").write_text(GPX.format(WAYPOINT.format(deep)))
     with pytest.raises(InvalidFile, match="more than 64 deep"):
@@ -417,7 +421,7 @@ def test_tags_within_tags_are_refused_or_left_behind(tmp_path: Path) -> None:
     assert "extensions" not in (tmp_path / "out.gpx").read_text()
 
 
-def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_gpx_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPX file in which no element ends is refused, as it would be held in memory."""
     monkeypatch.setattr(gpx_files, "_PENDING", 2**20)
     for text in (WAYPOINT.format("<name>" + "x" * 2**21 + "</name>"), WAYPOINT.format("<a></a>" * 2**19)):
@@ -426,7 +430,7 @@ def test_a_gpx_file_in_which_nothing_ends_is_refused(tmp_path: Path, monkeypatch
             gv.Locations(tmp_path / "long.gpx").frame()
 
 
-def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpx_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, tracks, segments and names are the same for blocks of any size."""
     path, _ = make("trips.gpx", tmp_path, people(n=12))
     more = WAYPOINT.format("<name>é</name><link href='a'><text>b</text></link>") + (
@@ -452,8 +456,11 @@ def test_gpx_is_read_alike_wherever_blocks_end(tmp_path: Path, monkeypatch: pyte
         )
 
 
-def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
-    """Parts of a shapefile whose name differs in capitals alone, a certificate, or a link to the source."""
+def test_source_targets_are_refused(tmp_path: Path) -> None:
+    """A target that belongs to the source is refused.
+
+    Parts of a shapefile whose name differs in capitals alone, a certificate, or a link to the source.
+    """
     path, told = make("trips.shp", tmp_path)
     (tmp_path / "trips.SHP").write_bytes(path.read_bytes())
     path.unlink()
@@ -467,7 +474,7 @@ def test_a_target_that_belongs_to_the_source_is_refused(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_pipes_devices_and_loops_are_refused(tmp_path: Path) -> None:
+def test_pipes_are_refused(tmp_path: Path) -> None:
     """A file is read twice: what cannot be is refused, and so is a name that leads nowhere."""
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "device.csv").symlink_to("/dev/zero")
@@ -585,7 +592,7 @@ def crafted(folder: Path) -> dict[str, tuple[Path, str | None]]:
 
 
 @POSIX
-def test_odd_and_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
+def test_odd_files_are_refused(tmp_path: Path) -> None:
     """No command fails in an unexpected way, and `check` says "Ready." of no file that `points` refuses."""
     (tmp_path / "out").mkdir()
     refused = 0
@@ -638,8 +645,11 @@ STRANGERS = Path("/work/shared/data/strangers")
         *("track-with-empty-segment.gpx", "triplegs.geojson"),
     ],
 )
-def test_files_of_other_programs_are_read_and_released(name: str, tmp_path: Path) -> None:
-    """Real ones, in any place: points outside of the area are moved to its edge."""
+def test_other_programs_files(name: str, tmp_path: Path) -> None:
+    """Files of other programs are read and released.
+
+    Real ones, in any place: points outside of the area are moved to its edge.
+    """
     if not (STRANGERS / name).exists():
         pytest.skip(f"{name} is not among the files of other programs")
     frame = gv.Locations(STRANGERS / name, missing="drop").frame()
@@ -653,8 +663,8 @@ def test_files_of_other_programs_are_read_and_released(name: str, tmp_path: Path
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FORMATS)
-def test_files_with_changed_bytes_are_refused_with_a_message(name: str, tmp_path: Path) -> None:
-    """In a process of its own, whose crash would be noticed."""
+def test_changed_files_are_refused(name: str, tmp_path: Path) -> None:
+    """Files with changed bytes are refused with a message. In a process of its own, whose crash would be noticed."""
     ran = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", name, "120", "1", str(tmp_path)],
         capture_output=True,
@@ -664,7 +674,7 @@ def test_files_with_changed_bytes_are_refused_with_a_message(name: str, tmp_path
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
 
 
-def test_the_search_for_failures_would_find_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_search_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that fails in its own way is reported."""
     path, told = make("trips.csv", tmp_path)
 

@@ -91,7 +91,7 @@ TARGETS = [".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".parquet", ".geojson", "
 @pytest.mark.slow
 @pytest.mark.parametrize("end", TARGETS)
 @pytest.mark.parametrize("start", [".csv", ".gpkg", ".parquet", ".xlsx"])
-def test_the_ending_of_the_target_is_its_format(start: str, end: str, tmp_path: Path) -> None:
+def test_target_ending_is_format(start: str, end: str, tmp_path: Path) -> None:
     """Points, persons and times go from any format to any other, with a certificate that belongs to the file."""
     frame = people(12)
     source = tmp_path / f"trips{start}"
@@ -112,7 +112,7 @@ def test_the_ending_of_the_target_is_its_format(start: str, end: str, tmp_path: 
 
 
 @pytest.mark.parametrize("end", [".csv", ".xlsx", ".parquet", ".geojson", ".gpkg", ".fgb", ".shp"])
-def test_lines_go_into_any_format(end: str, tmp_path: Path) -> None:
+def test_lines_in_any_format(end: str, tmp_path: Path) -> None:
     """Tables have a column of WKT for them; lines of several parts are lines too."""
     lines = [
         shapely.MultiLineString([[(-122.4, 37.7), (-122.41, 37.71)], [(-122.5, 37.7), (-122.51, 37.72)]]),
@@ -124,8 +124,11 @@ def test_lines_go_into_any_format(end: str, tmp_path: Path) -> None:
     assert near(found, frame)
 
 
-def test_a_target_that_cannot_hold_the_columns_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
-    """A shapefile would cut long names; other endings are not written."""
+def test_unfit_targets_are_refused(tmp_path: Path) -> None:
+    """A target that cannot hold the columns is refused before anything is charged.
+
+    A shapefile would cut long names; other endings are not written.
+    """
     rows = table().rename(columns={"user": "a_very_long_name"})
     rows.to_csv(tmp_path / "trips.csv", index=False)
     how: dict[str, Any] = {"rho": 1.0, "area": BAY, "person": "a_very_long_name"}
@@ -140,10 +143,11 @@ def test_a_target_that_cannot_hold_the_columns_is_refused_before_anything_is_cha
     assert not [*tmp_path.glob("out*")]
 
 
-def test_shapes_and_texts_that_a_shapefile_cannot_hold_are_refused_before_anything_is_charged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also if each batch of rows has geometries of one type; lines and lines of several parts are of one."""
+def test_unfit_shapefiles_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shapes and texts that a shapefile cannot hold are refused before anything is charged.
+
+    Also if each batch of rows has geometries of one type; lines and lines of several parts are of one.
+    """
     monkeypatch.setattr("geoveil.geo.formats.gdal.ROWS", 1)
     line = shapely.LineString([(-122.3, 37.7), (-122.31, 37.71)])
     shapes = {"mixed": [line, line.centroid], "lines": [shapely.MultiLineString([line]), line], "long": [line, line]}
@@ -163,8 +167,11 @@ def test_shapes_and_texts_that_a_shapefile_cannot_hold_are_refused_before_anythi
         assert near(geopandas.read_file(tmp_path / "out.shp"), geopandas.read_file(tmp_path / "lines.gpkg"))
 
 
-def test_dates_and_numbers_of_a_spreadsheet_stay_what_they_are(tmp_path: Path) -> None:
-    """Texts that begin like formulas stay texts, and nobody is told to beware of them."""
+def test_spreadsheets_keep_types(tmp_path: Path) -> None:
+    """Dates and numbers of a spreadsheet stay what they are.
+
+    Texts that begin like formulas stay texts, and nobody is told to beware of them.
+    """
     times = pd.date_range("2024-05-01 08:00", periods=12, freq="min")
     notes = ["=1+1", "+41 44 000", "@x", *["plain"] * 9]
     rows = table().assign(time=times, count=range(12), note=notes, share=0.5)
@@ -181,7 +188,7 @@ def test_dates_and_numbers_of_a_spreadsheet_stay_what_they_are(tmp_path: Path) -
     assert not any(cell.data_type == "f" for row in cells.rows for cell in row)
 
 
-def test_sheets_are_chosen_like_layers(tmp_path: Path) -> None:
+def test_sheets_are_layers(tmp_path: Path) -> None:
     """One sheet that is not empty is taken; of several, one is named."""
     path = tmp_path / "trips.xlsx"
     with pd.ExcelWriter(path) as book:
@@ -196,7 +203,7 @@ def test_sheets_are_chosen_like_layers(tmp_path: Path) -> None:
     assert len(gv.Locations(path, layer="trips").frame()) == 12
 
 
-def test_spreadsheets_need_a_package_and_say_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spreadsheets_need_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without openpyxl the error names the extra to install."""
     table().to_excel(tmp_path / "trips.xlsx", index=False)
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
@@ -204,7 +211,7 @@ def test_spreadsheets_need_a_package_and_say_which(tmp_path: Path, monkeypatch: 
         gv.Locations(tmp_path / "trips.xlsx").frame()
 
 
-def test_tracks_of_geolife_have_a_time_and_the_user_of_their_folder(tmp_path: Path) -> None:
+def test_geolife_tracks(tmp_path: Path) -> None:
     """Six header lines are skipped; equal names of files in folders of two users are two tracks."""
     frame = people(12)
     for user, rows in (("000", frame.geometry[:5]), ("001", frame.geometry[5:])):
@@ -230,7 +237,7 @@ def test_tracks_of_geolife_have_a_time_and_the_user_of_their_folder(tmp_path: Pa
         gv.Locations(tmp_path / "old.plt").frame()
 
 
-def test_a_track_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
+def test_changing_tracks_are_noticed(tmp_path: Path) -> None:
     """The files of all users belong to the source."""
     plt(tmp_path / "data" / "a" / "Trajectory" / "1.plt", people(5).geometry)
 
@@ -242,7 +249,7 @@ def test_a_track_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> Non
         gv.Locations(tmp_path / "data", area=BAY, progress=progress).points(to=tmp_path / "out.csv", rho=1.0)
 
 
-def test_kml_has_placemarks_and_tracks(tmp_path: Path) -> None:
+def test_kml_placemarks_and_tracks(tmp_path: Path) -> None:
     """A point of a track is a row with its time; data that was added is a column."""
     found = released(kml(tmp_path / "a.kml", POINT, TRACK), tmp_path / "out.csv", person="name", keep=["mode"])
     assert found["name"].tolist() == ["ann", "bob", "bob"]
@@ -259,7 +266,7 @@ def test_kml_has_placemarks_and_tracks(tmp_path: Path) -> None:
         gv.Locations(tmp_path / "d.kml").frame()
 
 
-def test_polygons_are_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_polygons_are_refused(tmp_path: Path) -> None:
     """Corners of an area are nobody's locations."""
     boxes = geopandas.GeoDataFrame({"user": ["ann"]}, geometry=[shapely.box(-122.5, 37.7, -122.4, 37.8)], crs=4326)
     boxes.to_file(tmp_path / "homes.gpkg")
@@ -294,7 +301,7 @@ def _zip(path: Path, **files: bytes) -> Path:
     return path
 
 
-def test_one_file_in_an_archive_is_read(tmp_path: Path) -> None:
+def test_archives_of_one_file(tmp_path: Path) -> None:
     """A zipped shapefile, KMZ, and .gz of anything; the unpacked file is gone afterwards."""
     frame = people(12)
     (tmp_path / "parts").mkdir()
@@ -314,7 +321,7 @@ def test_one_file_in_an_archive_is_read(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_archives_that_do_harm_or_are_unclear_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harmful_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several files of locations, none, paths that lead outside, and more bytes than the limit."""
     csv = table().to_csv(index=False).encode()
     for files in ({"a.csv": csv, "b.csv": csv}, {"a.png": b"x"}, {"a.zip": csv}):
@@ -340,7 +347,7 @@ def test_archives_that_do_harm_or_are_unclear_are_refused(tmp_path: Path, monkey
         gv.Locations(tmp_path / "bomb.xlsx").frame()
 
 
-def test_flatgeobuf_that_other_drivers_would_take_is_refused(tmp_path: Path) -> None:
+def test_ambiguous_flatgeobuf_is_refused(tmp_path: Path) -> None:
     """Its header has a zero byte before any text, so that GDAL finds the words of no other driver."""
     text = b"<OGRVRTDataSource><OGRVRTLayer name='x'><SrcDataSource>/etc/passwd</SrcDataSource></OGRVRTLayer>"
     (tmp_path / "x.fgb").write_bytes(b"fgb\x03fgb\x01" + text + b"</OGRVRTDataSource>")
@@ -349,7 +356,7 @@ def test_flatgeobuf_that_other_drivers_would_take_is_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["trips.dat", "trips", "trips.geo", "trips.bin"])
-def test_files_with_odd_names_are_known_by_their_content(name: str, tmp_path: Path) -> None:
+def test_odd_names_by_content(name: str, tmp_path: Path) -> None:
     """Texts, GeoJSON and Parquet are read whatever they are called."""
     path = tmp_path / name
     if name.endswith("geo"):
@@ -361,7 +368,7 @@ def test_files_with_odd_names_are_known_by_their_content(name: str, tmp_path: Pa
     assert near(gv.Locations(path).frame(), people(12))
 
 
-def test_a_wrong_ending_is_told(tmp_path: Path) -> None:
+def test_wrong_endings_are_told(tmp_path: Path) -> None:
     """The error names the ending that belongs to the content, or all that are read."""
     people(12).to_file(tmp_path / "a.gpkg")
     table().to_excel(tmp_path / "b.xlsx", index=False)
@@ -384,7 +391,7 @@ EMPTY: dict[str, str | None] = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_empty_files_are_refused_by_name(name: str, tmp_path: Path) -> None:
+def test_empty_files_are_refused(name: str, tmp_path: Path) -> None:
     """No bytes, a header alone, no features: always an error that names the file, never a crash."""
     path, text, nobody = tmp_path / name, EMPTY[name], people(12).iloc[:0]
     if text is not None:
@@ -414,7 +421,7 @@ def test_empty_frames_are_refused() -> None:
         gv.Locations(nobody, person="user", area=BAY).points(rho=1.0)
 
 
-def test_an_index_in_geoparquet_is_a_column(tmp_path: Path) -> None:
+def test_geoparquet_index_is_column(tmp_path: Path) -> None:
     """As movingpandas writes it: times as the index, which smoothing finds."""
     frame = people(12)
     times = pd.DatetimeIndex(pd.to_datetime(frame["time"]), name="t")
@@ -435,7 +442,7 @@ def test_endings_and_targets(tmp_path: Path) -> None:
         assert targets(tmp_path / name)[0] == first
 
 
-def test_a_path_into_an_archive(tmp_path: Path, run: Any) -> None:
+def test_path_into_archive(tmp_path: Path, run: Any) -> None:
     """`data.zip/sub/b.csv` is the file of this name in the archive, for Python and for commands."""
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
         archive.writestr("a.csv", "user,lat,lon\nann,37.77,-122.42\n")

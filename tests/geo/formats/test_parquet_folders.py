@@ -23,7 +23,7 @@ def parts(folder: Path, *frames: pd.DataFrame) -> Path:
     return folder
 
 
-def test_the_parts_of_a_folder_are_one_table(tmp_path: Path) -> None:
+def test_folder_is_one_table(tmp_path: Path) -> None:
     """Rows come in the order of the names of files, and a release of them is verified."""
     first = pd.DataFrame({"user": ["ann", "bob"], "lat": [37.7, 37.8], "lon": [-122.4, -122.5]})
     second = first.assign(lat=[37.75, 37.76])
@@ -34,7 +34,7 @@ def test_the_parts_of_a_folder_are_one_table(tmp_path: Path) -> None:
     assert gv.verify(tmp_path / "out.parquet")
 
 
-def test_parts_with_other_columns_are_refused(tmp_path: Path) -> None:
+def test_other_columns_are_refused(tmp_path: Path) -> None:
     """All files of a folder have the same columns."""
     first = pd.DataFrame({"user": ["ann"], "lat": [37.7], "lon": [-122.4]})
     with pytest.raises(InvalidFile, match="part-1"):

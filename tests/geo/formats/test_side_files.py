@@ -58,7 +58,7 @@ def test_styles_are_named(name: str, beside: str, tmp_path: Path) -> None:
     assert beside in str(found.checks[1].text)
 
 
-def test_other_data_is_not_named(tmp_path: Path) -> None:
+def test_other_data_is_ignored(tmp_path: Path) -> None:
     """Files of other data beside a release, such as its source, do not concern its verification."""
     path = release(tmp_path / "out.geojson")
     for name in ("out.csv", "out.prj", "out.geojson.bak", "out.shp", "outer.gpkg-journal"):
@@ -120,7 +120,7 @@ def test_targets_among_other_data(tmp_path: Path) -> None:
     assert (tmp_path / "out.prj").read_text() == "of a shapefile"
 
 
-def test_a_shapefile_beside_a_release(tmp_path: Path) -> None:
+def test_shapefile_beside_release(tmp_path: Path) -> None:
     """A shapefile whose .prj file programs would read with a released table is refused; another name works."""
     release = gv.Locations(people(), area=BAY).points(rho=1e-4)
     table = release.to_file(tmp_path / "rel.csv")
@@ -132,7 +132,7 @@ def test_a_shapefile_beside_a_release(tmp_path: Path) -> None:
     assert gv.verify(release.to_file(tmp_path / "true.shp"))
 
 
-def test_relative_paths_have_no_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts of a Shapefile are its own, and nothing is named twice, however the path is given."""
     monkeypatch.chdir(tmp_path)
     gv.Locations(people(), person="user", area=BAY).points(rho=1e-4, to="out.shp")

@@ -45,8 +45,8 @@ ENCODED: dict[str, list[Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 @pytest.mark.parametrize("name", ENCODED)
-def test_points_written_as_texts_are_released(name: str, ending: str, tmp_path: Path) -> None:
-    """In the same column and encoding, with noise, and without an option."""
+def test_text_points_are_released(name: str, ending: str, tmp_path: Path) -> None:
+    """Points written as texts are released. In the same column and encoding, with noise, and without an option."""
     path = tmp_path / f"in.{ending}"
     frame = table(**{name: ENCODED[name]})
     getattr(frame, {"csv": "to_csv", "parquet": "to_parquet", "xlsx": "to_excel"}[ending])(path, index=False)
@@ -60,8 +60,11 @@ def test_points_written_as_texts_are_released(name: str, ending: str, tmp_path: 
     assert release.certificate()["file"]["reading"]["geometry"] == name
 
 
-def test_lines_written_as_texts_are_released(tmp_path: Path) -> None:
-    """Each vertex is a point of the person; the points of MDS routes, a collection of features, as well."""
+def test_text_lines_are_released(tmp_path: Path) -> None:
+    """Lines written as texts are released.
+
+    Each vertex is a point of the person; the points of MDS routes, a collection of features, as well.
+    """
     lines = [shapely.LineString(np.column_stack([LON, LAT]) + 0.001 * i) for i in range(3)]
     features = [
         {"type": "Feature", "geometry": {"type": "Point", "coordinates": [*at]}} for at in zip(LON, LAT, strict=True)
@@ -79,8 +82,8 @@ def test_lines_written_as_texts_are_released(tmp_path: Path) -> None:
         assert np.abs(first - np.column_stack([LON, LAT])).max() < 1e-6
 
 
-def test_geometries_that_are_no_degrees_need_their_system(tmp_path: Path) -> None:
-    """It is not guessed; extended WKT states it."""
+def test_geometries_need_a_system(tmp_path: Path) -> None:
+    """Geometries that are no degrees need their system. It is not guessed; extended WKT states it."""
     metres = np.asarray(geopandas.GeoSeries(POINTS, crs=4326).to_crs(32610))
     table(geom=[*shapely.to_wkt(metres)]).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(InvalidParameter, match=r"^crs = None: must be the coordinate system of the column geom"):
@@ -98,8 +101,8 @@ def test_geometries_that_are_no_degrees_need_their_system(tmp_path: Path) -> Non
         (['{"type": "Point", "coordinates": [1, 2]}'] * 2 + ['{"coordinates": [["a"]]}'], r"row 3 = .*as GeoJSON"),
     ],
 )
-def test_texts_that_are_no_locations_are_refused_by_row(texts: list[str], message: str, tmp_path: Path) -> None:
-    """With what the first rows have."""
+def test_bad_texts_name_rows(texts: list[str], message: str, tmp_path: Path) -> None:
+    """Texts that are no locations are refused by row. With what the first rows have."""
     table(geom=texts).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(InvalidData, match=message):
         gv.Locations(tmp_path / "in.csv", person="user", area=BAY, missing="drop").points(
@@ -107,7 +110,7 @@ def test_texts_that_are_no_locations_are_refused_by_row(texts: list[str], messag
         )
 
 
-def test_one_of_several_geometries_is_named(tmp_path: Path) -> None:
+def test_several_geometries_are_refused(tmp_path: Path) -> None:
     """The error lists the options."""
     frame = table(here=ENCODED["wkt"], there=ENCODED["wkt"])
     frame.to_csv(tmp_path / "in.csv", index=False)
@@ -152,9 +155,7 @@ def saved(frame: pd.DataFrame, path: Path) -> Path:
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 @pytest.mark.parametrize("guarantee", [{"rho": FINE}, {"epsilon": 1e3}])
-def test_origins_and_destinations_are_released_in_their_columns(
-    ending: str, guarantee: dict[str, Any], tmp_path: Path
-) -> None:
+def test_trips_keep_their_columns(ending: str, guarantee: dict[str, Any], tmp_path: Path) -> None:
     """Both are points of the person of the row: they count, get noise, and are loaded as they were written."""
     path = saved(trips(), tmp_path / f"in.{ending}")
     release = release_of("points", path, person="user", area=BAY, to=tmp_path / f"out.{ending}", **guarantee)
@@ -173,7 +174,7 @@ def test_origins_and_destinations_are_released_in_their_columns(
     assert read(again)[PLACES].to_numpy() == pytest.approx(after[PLACES].to_numpy(), abs=1e-9)
 
 
-def test_both_ends_determine_the_noise(tmp_path: Path) -> None:
+def test_both_ends_set_noise(tmp_path: Path) -> None:
     """Two points of a row need the noise of two rows; the radius is that of a single point, once."""
     path = saved(trips(), tmp_path / "in.csv")
     both = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / "both.csv", rho=1e-4)
@@ -184,7 +185,7 @@ def test_both_ends_determine_the_noise(tmp_path: Path) -> None:
     assert (wide / narrow).to_numpy() == pytest.approx(2**0.5, rel=1e-3)
 
 
-def test_one_pair_that_is_named_is_released_alone(tmp_path: Path) -> None:
+def test_one_pair_is_released(tmp_path: Path) -> None:
     """The other one is removed, also with keep="all"."""
     path = saved(trips(), tmp_path / "in.csv")
     each: list[dict[str, Any]] = [{"lat": "dropoff_latitude"}, {"lon": "dropoff_longitude"}]
@@ -197,8 +198,8 @@ def test_one_pair_that_is_named_is_released_alone(tmp_path: Path) -> None:
         assert {"pickup_longitude", "pickup_latitude"} <= {*release.removed.columns}
 
 
-def test_trips_of_unusual_names_are_given_by_two_columns_each(tmp_path: Path) -> None:
-    """Origin first."""
+def test_unusual_trip_names(tmp_path: Path) -> None:
+    """Trips of unusual names are given by two columns each. Origin first."""
     frame = trips().set_axis(["user", "home_lon", "home_lat", "work_lon", "work_lat", "distance"], axis=1)
     path = saved(frame, tmp_path / "in.csv")
     found = gv.Locations(path, lat=["home_lat", "work_lat"], lon=["home_lon", "work_lon"]).frame()
@@ -212,8 +213,8 @@ def test_trips_of_unusual_names_are_given_by_two_columns_each(tmp_path: Path) ->
             gv.Locations(path, **wrong).frame()
 
 
-def test_a_row_without_one_end_has_no_location(tmp_path: Path) -> None:
-    """It is refused by its number, or removed as a whole."""
+def test_rows_without_one_end(tmp_path: Path) -> None:
+    """A row without one end has no location. It is refused by its number, or removed as a whole."""
     frame = trips()
     frame.loc[1, "dropoff_latitude"] = np.nan
     path = saved(frame, tmp_path / "in.csv")
@@ -223,8 +224,8 @@ def test_a_row_without_one_end_has_no_location(tmp_path: Path) -> None:
     assert (release.n, len(pd.read_csv(release.value))) == (4, 2)
 
 
-def test_an_end_outside_the_area_is_named_by_its_row(tmp_path: Path) -> None:
-    """Taxis often have a destination at 0, 0."""
+def test_outside_ends_name_rows(tmp_path: Path) -> None:
+    """An end outside the area is named by its row. Taxis often have a destination at 0, 0."""
     frame = trips()
     frame.loc[2, ["dropoff_longitude", "dropoff_latitude"]] = 0
     path = saved(frame, tmp_path / "in.csv")
@@ -235,7 +236,7 @@ def test_an_end_outside_the_area_is_named_by_its_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".geojson", ".gpkg", ".parquet", ".tsv", ".xlsx"])
-def test_trips_are_written_in_other_formats(ending: str, tmp_path: Path) -> None:
+def test_trips_in_other_formats(ending: str, tmp_path: Path) -> None:
     """As lines where the format has geometries, and in their columns where it is a table."""
     path = saved(trips(), tmp_path / "in.csv")
     release = gv.Locations(path, person="user", area=BAY).points(to=tmp_path / f"out{ending}", rho=FINE)
@@ -244,7 +245,7 @@ def test_trips_are_written_in_other_formats(ending: str, tmp_path: Path) -> None
     assert np.abs(shapely.get_coordinates(np.asarray(found)) - wanted).max() < 1e-4
 
 
-def test_unknown_systems_are_not_guessed(tmp_path: Path) -> None:
+def test_unknown_systems_are_refused(tmp_path: Path) -> None:
     """Columns X and Y, in degrees or metres, need a system; degrees by name and metres by value as well."""
     path = tmp_path / "in.csv"
     path.write_text("id;X;Y\n1;-122,41;37,78\n")
@@ -257,8 +258,8 @@ def test_unknown_systems_are_not_guessed(tmp_path: Path) -> None:
     assert gv.Locations(path, crs=32610).frame().geometry.x.tolist() == [552_000]
 
 
-def test_columns_that_are_not_there_are_named_with_candidates(tmp_path: Path) -> None:
-    """In the words of Python."""
+def test_missing_columns_have_candidates(tmp_path: Path) -> None:
+    """Columns that are not there are named with candidates. In the words of Python."""
     path = saved(trips(), tmp_path / "in.csv")
     with pytest.raises(
         InvalidParameter, match=r"^lat = 'north'.*Give lat=\"pickup_latitude\" lon=\"pickup_longitude\", or"
@@ -266,8 +267,8 @@ def test_columns_that_are_not_there_are_named_with_candidates(tmp_path: Path) ->
         gv.Locations(path, lat="north", lon="east").frame()
 
 
-def test_times_are_kept_by_name_and_content(tmp_path: Path) -> None:
-    """Others that may be times are removed, and named."""
+def test_times_are_kept(tmp_path: Path) -> None:
+    """Times are kept by name and content. Others that may be times are removed, and named."""
     frame = table(
         lat=LAT, lon=LON, tracked_at=["2024-05-01 08:30"] * 3, last_review=["2024-05-01"] * 3, time=[1, 2, 3]
     )
@@ -280,7 +281,7 @@ def test_times_are_kept_by_name_and_content(tmp_path: Path) -> None:
     assert pd.read_csv(kept.value)["time"].tolist() == [1, 2, 3]
 
 
-def test_a_table_with_geometries_in_bytes_is_written_as_text(tmp_path: Path) -> None:
+def test_geometry_bytes_become_text(tmp_path: Path) -> None:
     """Parquet with WKB that no metadata describes."""
     table(geometry=[*shapely.to_wkb(POINTS)]).to_parquet(tmp_path / "in.parquet", index=False)
     for ending in (".parquet", ".csv"):
@@ -308,7 +309,7 @@ UNITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
 
 @pytest.mark.parametrize("names", UNITS)
 @pytest.mark.parametrize("ending", ["csv", "parquet", "geojson"])
-def test_other_units_of_angles_are_released(names: str, ending: str, tmp_path: Path) -> None:
+def test_angle_units_are_released(names: str, ending: str, tmp_path: Path) -> None:
     """Ten-millionths of degrees, semicircles and texts of angles are read, released, and read again."""
     lines = [f"{lat},{lon}" for lat, lon in UNITS[names][1]]
     source, target = tmp_path / "in.csv", tmp_path / f"out.{ending}"
@@ -318,7 +319,7 @@ def test_other_units_of_angles_are_released(names: str, ending: str, tmp_path: P
     assert np.abs(found - np.array(PLACED)).max() < 1e-3
 
 
-def test_large_whole_numbers_need_a_name(tmp_path: Path) -> None:
+def test_large_integers_need_names(tmp_path: Path) -> None:
     """Whole numbers that are no degrees may be of two units: each remedy that the error names is followed."""
     lat, lon = UNITS["latitudeE7,longitudeE7"][1][0]
     (tmp_path / "in.csv").write_text(f"lat,lon\n{lat},{lon}\n")
@@ -330,7 +331,7 @@ def test_large_whole_numbers_need_a_name(tmp_path: Path) -> None:
         assert batch.coords[0, 1] == pytest.approx(expected)
 
 
-def test_an_angle_that_is_none_is_refused_by_row(tmp_path: Path) -> None:
+def test_bad_angles_name_rows(tmp_path: Path) -> None:
     """A text among angles that is none is named with its row; left empty, its row has no location."""
     text = "lat,lon\n37.78N,122.41W\n37.78N,122.41W\n{},122.41W\n"
     (tmp_path / "in.csv").write_text(text.format("95x"))
@@ -364,7 +365,7 @@ def test_an_angle_that_is_none_is_refused_by_row(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_lists_in_json_are_places(text: str, tmp_path: Path) -> None:
+def test_json_lists_are_places(text: str, tmp_path: Path) -> None:
     """Lists are [longitude, latitude], in records, alone, and as texts in GeoJSON; a name may say otherwise."""
     (tmp_path / "in.json").write_text(text)
     release = release_of("points", tmp_path / "in.json", area=BAY, to=tmp_path / "out.csv", rho=FINE)
@@ -372,7 +373,7 @@ def test_lists_in_json_are_places(text: str, tmp_path: Path) -> None:
     assert np.abs(found - np.array(PLACED)).max() < 1e-3
 
 
-def test_lists_in_csv_are_places(tmp_path: Path) -> None:
+def test_csv_lists_are_places(tmp_path: Path) -> None:
     """Texts in brackets are [longitude, latitude], as in JSON, also where both may be either, and stay so."""
     lines = "".join(f'"[13.4, 52.{i}]"\n' for i in range(3))
     (tmp_path / "in.csv").write_text("location\n" + lines)

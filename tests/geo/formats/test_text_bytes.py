@@ -37,7 +37,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> CSV:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
 @given(texts=TEXTS)
-def test_only_fields_that_need_it_are_quoted(table: CSV, delimiter: str, texts: list[str]) -> None:
+def test_quoting_is_minimal(table: CSV, delimiter: str, texts: list[str]) -> None:
     """Fields with a delimiter, a quotation mark or a line break are quoted, and all are read back as they were."""
     file = replace(table, reading={**table.reading, "delimiter": delimiter})
     lines = bytes(file._lines([pa.array(texts), pa.repeat("x", len(texts))])).decode()
@@ -47,7 +47,7 @@ def test_only_fields_that_need_it_are_quoted(table: CSV, delimiter: str, texts: 
     assert [*csv.reader(io.StringIO(lines, newline=""), delimiter=delimiter)] == [[text, "x"] for text in texts]
 
 
-def test_missing_values_are_empty_fields(table: CSV) -> None:
+def test_missing_values_are_empty(table: CSV) -> None:
     """A missing value is an empty field, whether or not other fields are quoted."""
     for other, shown in (("x", "x"), ("a,b", '"a,b"')):
         lines = table._lines([pa.array([None, "y"], pa.string()), pa.array([other, other])])
@@ -55,7 +55,7 @@ def test_missing_values_are_empty_fields(table: CSV) -> None:
 
 
 @given(texts=TEXTS, first=st.integers(0, 3))
-def test_bytes_are_searched_like_texts(texts: list[str], first: int) -> None:
+def test_byte_search_matches_text(texts: list[str], first: int) -> None:
     """Searches in bytes find what searches in each text find, also in a part of an array."""
     part = pa.array([*texts, None]).slice(first)
     known = [text for text in part.to_pylist() if text is not None]
@@ -83,7 +83,7 @@ def test_short_geometries_are_found(text: str) -> None:
     assert not shows_places(pa.array(["ann", "2026-05-01 08:30:00"]))
 
 
-def test_formulas_are_found_in_parts(table: CSV) -> None:
+def test_formulas_are_found(table: CSV) -> None:
     """A text that a spreadsheet would run is found in any chunk of a column."""
     assert has_formulas(pa.chunked_array([["ann", ""], ["=1+1"]]))
     assert not has_formulas(pa.chunked_array([["ann", ""], ["-12", "a=b"]]))
@@ -106,7 +106,7 @@ def test_fingerprints_tell_labels_apart() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 40])
-def test_persons_are_found_again_beyond_memory(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_persons_beyond_memory(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release is the same if persons of the first rows alone are kept in memory between the two readings."""
     path, told = make("trips.csv", tmp_path)
     monkeypatch.setattr("geoveil.geo.formats.csv._BLOCK", 400)

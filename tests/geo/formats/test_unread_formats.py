@@ -67,7 +67,7 @@ def test_unread_formats_are_named(name: str, tmp_path: Path) -> None:
     assert "create it again" not in str(caught.value)
 
 
-def test_databases_are_saved_as_tables(tmp_path: Path) -> None:
+def test_databases_are_saved(tmp_path: Path) -> None:
     """An SQLite database is named, and tiles are; saved as CSV, the database is read."""
     frame = pd.read_csv(io.StringIO(TABLE))
     for name, kind in (
@@ -86,7 +86,7 @@ def test_databases_are_saved_as_tables(tmp_path: Path) -> None:
     assert len(gv.Locations(tmp_path / "out.csv").frame()) == 2
 
 
-def test_pickles_and_feather_are_saved_otherwise(tmp_path: Path) -> None:
+def test_pickles_are_saved(tmp_path: Path) -> None:
     """The remedies for files of Python and Arrow are followed."""
     frame = pd.read_csv(io.StringIO(TABLE))
     frame.to_pickle(tmp_path / "x.pkl")
@@ -115,7 +115,7 @@ def test_archives_are_unpacked(tmp_path: Path) -> None:
         open_locations(tmp_path / "x.gdb")
 
 
-def test_one_of_several_files_is_named(tmp_path: Path) -> None:
+def test_several_files_are_asked(tmp_path: Path) -> None:
     """An archive of several tables asks which, and reads the one that is named as its layer."""
     path = tmp_path / "two.zip"
     path.write_bytes(zipped(records_DOT_csv=TABLE, more__other_DOT_csv=TABLE.replace("52.53", "52.54")))

@@ -62,7 +62,7 @@ def test_a_ride_is_read(kind: str, tmp_path: Path) -> None:
 
 
 @every_kind
-def test_pieces_are_written_and_read_again(kind: str, tmp_path: Path) -> None:
+def test_pieces_are_written(kind: str, tmp_path: Path) -> None:
     """A written file has the pings of the pieces, and says nothing about the ride that they were part of."""
     path = rides.make(kind, RIDE, tmp_path, "ride")
     how, track = read(path, attributes(kind))
@@ -81,7 +81,7 @@ def test_pieces_are_written_and_read_again(kind: str, tmp_path: Path) -> None:
 
 
 @every_kind
-def test_nothing_is_kept_unless_it_is_named(kind: str, tmp_path: Path) -> None:
+def test_nothing_unnamed_is_kept(kind: str, tmp_path: Path) -> None:
     """Without names, a released file has places and times alone."""
     path = rides.make(kind, RIDE, tmp_path, "ride")
     how, track = read(path, [])
@@ -96,7 +96,7 @@ def test_nothing_is_kept_unless_it_is_named(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["gpx", "csv", "points-geojson"])
 @pytest.mark.parametrize("name", ["speed", "distance", "index"])
-def test_what_is_worked_out_from_removed_pings_is_refused(kind: str, name: str, tmp_path: Path) -> None:
+def test_derived_values_are_refused(kind: str, name: str, tmp_path: Path) -> None:
     """Speeds, headings, distances and counts tell about removed pings; the remedy works on the same file."""
     path = rides.make(kind, RIDE, tmp_path, "ride")
     with pytest.raises(InvalidParameter, match=r"worked out from removed points too.*Leave it out"):
@@ -104,7 +104,7 @@ def test_what_is_worked_out_from_removed_pings_is_refused(kind: str, name: str, 
     track_format(path)
 
 
-def test_attributes_have_the_names_of_each_format(tmp_path: Path) -> None:
+def test_attribute_names_by_format(tmp_path: Path) -> None:
     """`ele` and `hr` of GPX are altitude and heart_rate; other elements are refused by name."""
     path = rides.make("gpx", RIDE, tmp_path, "ride")
     _, track = read(path, ["hr", "ele"])
@@ -115,7 +115,7 @@ def test_attributes_have_the_names_of_each_format(tmp_path: Path) -> None:
         track_format(rides.make("kml", RIDE, tmp_path, "ride"), ["ele"])
 
 
-def test_extensions_of_gpx_are_read_by_other_programs(tmp_path: Path) -> None:
+def test_gpx_extensions(tmp_path: Path) -> None:
     """Heart rate and temperature are in Garmin's extension, power beside it, each in the order of its schema."""
     path = rides.make("gpx", RIDE, tmp_path, "ride")
     keep = ["altitude", "heart_rate", "power", "temperature"]
@@ -129,7 +129,7 @@ def test_extensions_of_gpx_are_read_by_other_programs(tmp_path: Path) -> None:
 
 
 @needs_fit
-def test_fit_has_the_totals_of_its_pieces(tmp_path: Path) -> None:
+def test_fit_totals(tmp_path: Path) -> None:
     """Laps, session and activity state times and lengths of what is released, and devices can read them."""
     import fitdecode
 
@@ -148,7 +148,7 @@ def test_fit_has_the_totals_of_its_pieces(tmp_path: Path) -> None:
     assert begun == track.times[10].astype("datetime64[s]").astype(object)
 
 
-def test_tcx_has_the_totals_of_its_pieces(tmp_path: Path) -> None:
+def test_tcx_totals(tmp_path: Path) -> None:
     """Each lap is a piece, with its start, its time and its length."""
     how, track = read(rides.make("tcx", RIDE, tmp_path, "ride"), [])
     pieces = [track.chosen(np.arange(10, 25)), track.chosen(np.arange(30, 60))]
@@ -161,7 +161,7 @@ def test_tcx_has_the_totals_of_its_pieces(tmp_path: Path) -> None:
     assert metres == pytest.approx([length(piece) for piece in pieces], abs=0.1)
 
 
-def test_points_without_times_are_no_activity(tmp_path: Path) -> None:
+def test_tcx_needs_times(tmp_path: Path) -> None:
     """TCX needs times: the refusal names GPX, which does not."""
     track = Track(np.array([HOME]), np.array(["NaT"], dtype="datetime64[us]"))
     source = rides.make("tcx", RIDE, tmp_path, "ride")
@@ -171,7 +171,7 @@ def test_points_without_times_are_no_activity(tmp_path: Path) -> None:
     assert "<time>" not in (tmp_path / "out.gpx").read_text()
 
 
-def test_waypoints_and_pins_are_left_out(tmp_path: Path) -> None:
+def test_waypoints_are_left_out(tmp_path: Path) -> None:
     """A waypoint at home is no ping of a track, and a file of waypoints alone has no track."""
     path = tmp_path / "pins.gpx"
     path.write_text('<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="47" lon="8"/></gpx>')
@@ -187,7 +187,7 @@ def test_wrong_coordinates_are_refused(tmp_path: Path) -> None:
             track_format(path).read(path)
 
 
-def test_a_table_in_a_national_system_keeps_its_coordinates(tmp_path: Path) -> None:
+def test_national_coordinates_are_kept(tmp_path: Path) -> None:
     """Decisions are about degrees; the written coordinates are those of the file, to the last bit."""
     frame = rides.frame(RIDE).to_crs(2056)
     frame.to_file(tmp_path / "ride.gpkg")
@@ -199,7 +199,7 @@ def test_a_table_in_a_national_system_keeps_its_coordinates(tmp_path: Path) -> N
     assert again.native.tolist() == frame.geometry.get_coordinates().to_numpy()[:5].tolist()
 
 
-def test_files_of_a_folder_are_found(tmp_path: Path) -> None:
+def test_folders_are_searched(tmp_path: Path) -> None:
     """Folders are searched whole; hidden files, certificates and files of other kinds are passed over."""
     (tmp_path / "2024").mkdir()
     for name in ("a.gpx", "2024/b.fit", ".c.gpx", "d.gpx.certificate.json", "notes.md"):

@@ -69,8 +69,11 @@ def cleaned_literally(places: Floats, seconds: Positions, fastest: float, proced
 
 @pytest.mark.parametrize("procedure", [AUTHORS, PAPER], ids=lambda procedure: procedure.name)
 @pytest.mark.parametrize("fastest", [300.0, 1500.0, 3000.0])
-def test_cleaning_is_what_the_rule_says(procedure: Procedure, fastest: float) -> None:
-    """Cleaning all gaps at once keeps what going from point to point keeps, and drops something."""
+def test_cleaning_follows_the_rule(procedure: Procedure, fastest: float) -> None:
+    """Cleaning is what the rule says.
+
+    Cleaning all gaps at once keeps what going from point to point keeps, and drops something.
+    """
     for seed in range(5):
         latitude, longitude, seconds = made_up_track(seed, 3000)
         places = procedure.plane(latitude, longitude)
@@ -79,7 +82,7 @@ def test_cleaning_is_what_the_rule_says(procedure: Procedure, fastest: float) ->
         assert 100 < len(kept) < 3000
 
 
-def test_a_trajectory_may_begin_or_end_with_what_cannot_be() -> None:
+def test_implausible_ends_are_dropped() -> None:
     """What follows nothing plausible to the end is dropped, and one point is a trajectory."""
     places = np.array([[0.0, 0.0], [1e6, 0.0], [1e6, 1.0]])
     assert plausible(places, np.array([0, 60, 120]), 3000.0, PAPER).tolist() == [0]
@@ -99,13 +102,13 @@ def test_taxis_are_read_once(folder: Path, tmp_path: Path) -> None:
     assert (found.squares % 1 == 0.5).all()
 
 
-def test_by_the_text_a_long_silence_ends_a_trajectory(folder: Path, tmp_path: Path) -> None:
+def test_silence_ends_a_trajectory(folder: Path, tmp_path: Path) -> None:
     """Of a taxi that is silent for days the authors keep all, and the text's reading the longest stretch."""
     times = {procedure: load(folder, procedure, tmp_path, "0" * 64).times["carl"] for procedure in (AUTHORS, PAPER)}
     assert np.diff(times[AUTHORS]).max() > DAY >= np.diff(times[PAPER]).max()
 
 
-def test_a_folder_without_taxis_is_refused(tmp_path: Path) -> None:
+def test_taxiless_folders_are_refused(tmp_path: Path) -> None:
     """The error says what was looked for."""
     with pytest.raises(InvalidFile, match="new_"):
         load(tmp_path, PAPER, tmp_path, "0" * 64)
@@ -114,7 +117,7 @@ def test_a_folder_without_taxis_is_refused(tmp_path: Path) -> None:
         load(tmp_path, PAPER, tmp_path, "0" * 64)
 
 
-def test_a_metre_is_a_metre_by_the_text_alone() -> None:
+def test_text_metres_are_metres() -> None:
     """The authors' Mercator metres are 0.79 m at San Francisco; the text's plane has those of the ground."""
     from pyproj import Geod
 
@@ -137,7 +140,7 @@ def test_samples_follow_the_conventions() -> None:
     assert len(set(drawn)) == len(drawn) < 25 == len(set(PAPER.choose(names, 25, rng)))
 
 
-def test_gp_is_given_what_the_relation_says() -> None:
+def test_gp_follows_the_relation() -> None:
     """εΔ is 10 in both readings, and each ε is implied by ρ for δ = 1e-10 within that Δ."""
     assert AUTHORS.epsilon(5e-5) == pytest.approx(0.0722, abs=5e-5)
     for procedure, form in ((AUTHORS, "paper-s"), (PAPER, "paper")):
@@ -146,8 +149,8 @@ def test_gp_is_given_what_the_relation_says() -> None:
         assert float(implied.epsilon) == pytest.approx(epsilon, rel=2e-3)
 
 
-def test_the_text_has_sixteen_to_128_probes() -> None:
-    """The number of probes is rounded to the range of the paper's experiments."""
+def test_text_probe_numbers() -> None:
+    """The text has sixteen to 128 probes. The number of probes is rounded to the range of the paper's experiments."""
     x = np.random.default_rng(1).normal(scale=3000, size=(2000, 2))
     for rho, probes in ((1e-9, 16), (1e3, 128)):
         assert PAPER.hull(len(x), CGP(rho=rho)).optimal(float(np.abs(x).max())) == probes
@@ -187,7 +190,7 @@ def stop_after(count: int, plan: RunPlan, task: Task) -> None:
 
 @pytest.mark.deep
 @pytest.mark.slow
-def test_an_interrupted_run_ends_with_the_same_results(folder: Path, tmp_path: Path) -> None:
+def test_interrupted_runs_agree(folder: Path, tmp_path: Path) -> None:
     """Whenever it was interrupted, and by whom it was finished, the results are the same bytes."""
     whole = finished(planned(folder, tmp_path / "whole"))
     assert whole.count(b"\n") > 100
@@ -218,7 +221,7 @@ def test_other_settings_are_refused(folder: Path, tmp_path: Path) -> None:
         planned(folder, tmp_path)
 
 
-def test_cells_have_names_of_their_own() -> None:
+def test_cells_have_own_names() -> None:
     """No two cells of all figures share a name, of which seeds and files are made."""
     every = {cell for figure in select_figures(["all"], ParameterRanges()) for cell in figure.cells}
     assert len({cell.name for cell in every}) == len(every) > 80
@@ -232,7 +235,7 @@ def test_unknown_figures_are_refused(name: str) -> None:
         select_figures([name], ParameterRanges())
 
 
-def test_the_paper_has_its_panels() -> None:
+def test_panels_of_the_paper() -> None:
     """Figures 2 to 10 with as many panels as in the paper."""
     panels = {figure.name: len(figure.panels) for figure in select_figures(["figures"], ParameterRanges())}
     assert panels == dict(zip([f"fig{i}" for i in range(2, 11)], [4, 4, 4, 2, 2, 4, 4, 4, 2], strict=True))
@@ -240,7 +243,7 @@ def test_the_paper_has_its_panels() -> None:
 
 @pytest.mark.deep
 @pytest.mark.slow
-def test_the_command_line_gives_tables_and_figures(folder: Path, tmp_path: Path) -> None:
+def test_command_line(folder: Path, tmp_path: Path) -> None:
     """One command writes everything; a second one adds figures to the folder, or is refused with a clear error."""
     out = tmp_path / "out"
     common = ["--out", str(out), "--repetitions", "1", "--trajectories", "2", "--workers", "1"]
@@ -299,7 +302,7 @@ def finish(line: list[str]) -> None:
 @POSIX
 @pytest.mark.deep
 @pytest.mark.slow
-def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_killed_runs_continue(folder: Path, tmp_path: Path) -> None:
     """A run that is stopped with Ctrl-C, or killed, ends with the results of one that is not."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     finish(command_of(folder, whole, 15, 1))
@@ -319,8 +322,11 @@ def test_a_killed_run_goes_on(folder: Path, tmp_path: Path) -> None:
 
 @POSIX
 @pytest.mark.long
-def test_a_run_that_is_killed_again_and_again_goes_on(folder: Path, tmp_path: Path) -> None:
-    """At thirty random moments, from the first import to the last table."""
+def test_often_killed_runs_continue(folder: Path, tmp_path: Path) -> None:
+    """A run that is killed again and again goes on.
+
+    At thirty random moments, from the first import to the last table.
+    """
     rng = np.random.default_rng(2023)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     subprocess.run(command_of(folder, whole, 200, 1), check=True, capture_output=True)
@@ -337,7 +343,7 @@ def test_a_run_that_is_killed_again_and_again_goes_on(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.statistical
-def test_the_standard_error_is_that_of_clusters() -> None:
+def test_cluster_standard_error() -> None:
     """Measurements on one trajectory are alike: the error is that of as many means as there are trajectories."""
     rng = np.random.default_rng(3)
     whose = np.repeat(np.arange(400), 25)

@@ -123,7 +123,7 @@ def check_against_known(cell: Cell, found: Measured) -> None:
 @pytest.mark.deep
 @requires_cabspotting
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_means_are_what_was_measured_before(cell: Cell) -> None:
+def test_means_as_measured(cell: Cell) -> None:
     """With the authors' conventions every mean falls within the joint sampling error, and other noise does not."""
     found = measured(cell)
     check_against_known(cell, found)
@@ -142,7 +142,7 @@ def test_means_are_what_was_measured_before(cell: Cell) -> None:
 @pytest.mark.long
 @requires_cabspotting
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_means_of_many_repetitions_are_what_was_measured_before(cell: Cell) -> None:
+def test_repeated_means_as_measured(cell: Cell) -> None:
     """Means of ten repetitions of fifty trajectories fall within the joint sampling error."""
     check_against_known(cell, measured(cell, 10, 50))
 
@@ -166,7 +166,7 @@ def grows_with(exponent: float, settings: list[float], values: list[float], tole
 
 
 @requires_cabspotting
-def test_gp_has_the_square_root_of_n_times_the_error_of_cgp() -> None:
+def test_gp_errs_more() -> None:
     """Largest errors of GP Basic and CGP Basic differ by nearly √n, whatever ρ is, and both fall with √ρ."""
     for rho in (5e-8, 5e-5, 5e-4):
         cell = PointsCell(N, rho)
@@ -180,7 +180,7 @@ def test_gp_has_the_square_root_of_n_times_the_error_of_cgp() -> None:
 
 @requires_cabspotting
 @pytest.mark.parametrize(("line", "exponent"), [("CGP Basic", 0.5), ("GP Basic", 1.0), ("GP best", 1.0)])
-def test_errors_of_points_grow_with_n(line: str, exponent: float) -> None:
+def test_point_errors_grow(line: str, exponent: float) -> None:
     """The mean square error of a point grows with n and n²: the tuple's Euclidean error has √n more."""
     sizes = [1250.0, 2500.0, 5000.0]  # every taxi has as many
     means = [mean_of(PointsCell(int(n), 5e-5), line, "l2 error") / math.sqrt(n) for n in sizes]
@@ -189,7 +189,7 @@ def test_errors_of_points_grow_with_n(line: str, exponent: float) -> None:
 
 
 @pytest.mark.parametrize(("notion", "exponent"), [("CGP", 0.5), ("GP", 1.0)])
-def test_errors_of_k_answers_grow_with_k(notion: str, exponent: float) -> None:
+def test_answer_errors_grow(notion: str, exponent: float) -> None:
     """K adaptive questions under one budget cost √k more noise under CGP, and k times as much under GP."""
     ks = [10.0, 100.0, 1000.0]
     means = [float(measured(CompositionCell(int(k)), 3)[notion, "mean error"][0].mean()) for k in ks]
@@ -198,7 +198,7 @@ def test_errors_of_k_answers_grow_with_k(notion: str, exponent: float) -> None:
 
 
 @pytest.mark.parametrize(("line", "exponent"), [("CGP Basic", 0.5), ("GP Basic", 1.0)])
-def test_errors_of_points_grow_with_the_dimension(line: str, exponent: float) -> None:
+def test_dimension_errors_grow(line: str, exponent: float) -> None:
     """With √d under CGP and with d under GP; a search's error does not grow at all."""
     d = [2.0, 3.0, 5.0, 10.0]
     means = [mean_of(PointsDimensionCell(int(each)), line, "mean error") for each in d]
@@ -211,7 +211,7 @@ def test_errors_of_points_grow_with_the_dimension(line: str, exponent: float) ->
 
 
 @requires_cabspotting
-def test_the_paper_s_hull_is_flat_in_n_and_the_basic_one_is_not() -> None:
+def test_papers_hull_is_flat() -> None:
     """PCH keeps its Jaccard index as tuples grow; that of the baseline falls."""
     small, large = HullCell(1250, 5e-5), HullCell(5000, 5e-5)
     for line in ("CGP PCH", "GP PCH"):
@@ -221,7 +221,7 @@ def test_the_paper_s_hull_is_flat_in_n_and_the_basic_one_is_not() -> None:
 
 
 @requires_cabspotting
-def test_the_basic_method_overtakes_the_search_as_k_grows() -> None:
+def test_basic_overtakes_search() -> None:
     """For few neighbours PNN is better than CGP Basic; for many, CGP Basic beats first GP PNN, then CGP PNN."""
     few, many = NearestCell(N, 5e-4, 25), NearestCell(5000, 5e-4, 125)
     assert significantly_less(few, "CGP PNN", "CGP Basic", "distance ratio")
@@ -235,7 +235,7 @@ def test_the_basic_method_overtakes_the_search_as_k_grows() -> None:
 
 @requires_cabspotting
 @pytest.mark.parametrize("cell", [NearestCell(N, 5e-4, 100), HullCell(N, 5e-5)], ids=lambda cell: cell.name)
-def test_the_best_methods_are_better_than_the_paper_s(cell: Cell) -> None:
+def test_best_beats_the_paper(cell: Cell) -> None:
     """Under both notions, by more than chance allows."""
     measure, paper = ("distance ratio", "PNN") if isinstance(cell, NearestCell) else ("Jaccard index", "PCH")
     for notion in ("CGP", "GP"):
