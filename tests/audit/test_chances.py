@@ -14,7 +14,7 @@ RHO = 5e-5
 
 
 @pytest.mark.parametrize("distance", [0.01, 1.0, 20.0, 100.0])
-def test_gaussian_noise_is_near_seldom(distance: float) -> None:
+def test_gaussian_is_seldom_near(distance: float) -> None:
     """The chance that Gaussian or Laplace noise is short is below the bound, and within a factor of it."""
     gaussian = -math.expm1(-RHO * distance**2)
     assert gaussian <= most_near(gv.CGP(rho=RHO), distance) <= 60 * gaussian**0.9

@@ -36,7 +36,7 @@ def noisy(rows: pd.DataFrame, times: float = 1.0) -> pd.DataFrame:
     return rules.gaussian(np.random.default_rng(3), times)(rows)
 
 
-def test_a_weak_tool_is_found(tmp_path: Path) -> None:
+def test_weak_tools_are_found(tmp_path: Path) -> None:
     """The sentence says how much more is given away, how much is hidden really, and where it is worst."""
     found = read(tmp_path, noisy(made(tmp_path, canaries=2000), 9))
     assert found.found
@@ -108,7 +108,7 @@ def test_guesses_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_many_runs_hold_under_dependence(tmp_path: Path) -> None:
+def test_dependent_runs_hold(tmp_path: Path) -> None:
     """With many files, bounds also hold whatever the dependence between persons: each is one trial."""
     files = gv.audit.make(
         tmp_path / "made",

@@ -64,7 +64,7 @@ def test_correct_tools_pass(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_cells_of_noisy_points_pass() -> None:
+def test_noisy_cells_pass() -> None:
     """Points that are rounded after noise was added are not accused of rounding first, nor of following the place."""
     noisy = rules.gaussian(noise())
     for coarse in (rules.truncated(2), rules.geohash(5), rules.truncated(5)):

@@ -26,7 +26,7 @@ def made(folder: Path, name: str = "canaries.csv", **how: Any) -> tuple[Path, Se
     return path, Secret.read(folder / "audit.json")
 
 
-def test_coins_come_from_the_system(tmp_path: Path) -> None:
+def test_system_draws_coins(tmp_path: Path) -> None:
     """Two files have other coins and places; both sides are as frequent; the secret is readable by its owner only."""
     _, one = made(tmp_path, rng=None, canaries=2000)
     _, other = made(tmp_path, rng=None, canaries=2000, overwrite=True)
@@ -37,7 +37,7 @@ def test_coins_come_from_the_system(tmp_path: Path) -> None:
     assert os.stat(tmp_path / "audit.json").st_mode & 0o077 == 0
 
 
-def test_rows_are_where_the_secret_says(tmp_path: Path) -> None:
+def test_rows_follow_the_secret(tmp_path: Path) -> None:
     """Each canary is exactly at its side of its pair, to seven decimals, in a random order."""
     path, secret = made(tmp_path)
     rows, run = pd.read_csv(path), secret.made[0]
@@ -83,7 +83,7 @@ def test_a_crowd_surrounds_them(tmp_path: Path) -> None:
     assert rows.groupby("person").size().eq(4).all()
 
 
-def test_they_hide_among_own_rows(tmp_path: Path) -> None:
+def test_canaries_hide_among_rows(tmp_path: Path) -> None:
     """In a user's own file canaries have its columns, labels of its kind, and its order; its rows are unchanged."""
     rng = np.random.default_rng(5)
     rows = pd.DataFrame(
@@ -106,7 +106,7 @@ def test_they_hide_among_own_rows(tmp_path: Path) -> None:
     assert gv.audit.read(path, secret=tmp_path / "audit.json").persons == 400
 
 
-def test_several_files_have_their_own_coins(tmp_path: Path) -> None:
+def test_files_have_own_coins(tmp_path: Path) -> None:
     """Runs are files of a folder, with other labels and coins at the same pairs."""
     files = gv.audit.make(tmp_path / "made", secret=tmp_path / "audit.json", hide=200, area=AREA, canaries=100, runs=3)
     assert [path.name for path in files] == ["run-1.csv", "run-2.csv", "run-3.csv"]

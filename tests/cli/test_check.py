@@ -344,7 +344,7 @@ def test_track_rows_are_no_persons(run: Any, tmp_path: Path) -> None:
     assert "each of the 200 rows is another person" in _assumption(_checked(run, "shuffled.csv"))
 
 
-def test_stops_of_a_timetable_are_rows(run: Any, tmp_path: Path) -> None:
+def test_timetable_stops_are_rows(run: Any, tmp_path: Path) -> None:
     """In the order of a line they follow each other like a track, and are none."""
     stops = _tracks(1, 100)[["lat", "lon"]].set_axis(["stop_lat", "stop_lon"], axis=1)
     stops.insert(0, "stop_id", [f"s{number}" for number in range(100)])

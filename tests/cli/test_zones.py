@@ -507,7 +507,7 @@ def test_tracks_are_shortened(ridden: Any, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "shared2.certificate.json").read_text())["rules"]["trim"] == 200
 
 
-def test_tracks_may_be_too_short(ridden: Any, tmp_path: Path) -> None:
+def test_short_tracks_are_refused(ridden: Any, tmp_path: Path) -> None:
     """If --shorten leaves nothing, that is said; without it the same tracks are shared."""
     make(tmp_path / "walks", [("walk", rides.straight(HOME))])
     told = ridden("zones", "walks", *HIDDEN, "-o", "shared", "--shorten", "2 tracks")

@@ -181,7 +181,7 @@ def test_zone_time_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert float(per_day[2]) > 0.4 * 5e-4
 
 
-def test_precise_streams_hide_zones_alone(tmp_path: Path) -> None:
+def test_precise_streams_hide_zones(tmp_path: Path) -> None:
     """Outside of zones true places are shown as they are, inside only the disc; nothing else is promised."""
     one = gv.Stream(area=AREA, outside="precise")
     with pytest.raises(InvalidParameter, match=r"stream\.zone\("):
@@ -213,7 +213,7 @@ def reopened_precise(old: gv.Stream) -> gv.Stream:
 
 
 @pytest.mark.parametrize("given", [{"rho": 5e-4}, {"hide": 200}, {"protect": "1 day"}, {"within": {"365 days": 1e-3}}])
-def test_precise_streams_have_no_budget(given: dict[str, Any]) -> None:
+def test_precise_streams_lack_budget(given: dict[str, Any]) -> None:
     """What a precise stream cannot keep is refused, and can be left out."""
     with pytest.raises(InvalidParameter, match="left out"):
         gv.Stream(area=AREA, outside="precise", **given)

@@ -221,7 +221,7 @@ def test_what_spark_alone_refuses(question: str, case: str, argument: str, tmp_p
 
 @pytest.mark.usefixtures("_door")
 @pytest.mark.parametrize("option", FLOW_OPTIONS)
-def test_options_of_flows_mean_the_same(option: str, tmp_path: Path) -> None:
+def test_flow_options_agree(option: str, tmp_path: Path) -> None:
     """Flows between places of rows have the same options as those of a file."""
     case = PAIR_CASES["persons"]
     found = {door: sorted_persons(ask(option, case, door, tmp_path / door)) for door in ("csv", "spark")}
@@ -229,7 +229,7 @@ def test_options_of_flows_mean_the_same(option: str, tmp_path: Path) -> None:
     assert differing(found["csv"], found["spark"]) <= INDEX, found["spark"]
 
 
-def test_every_question_is_asked_on_spark() -> None:
+def test_spark_asks_every_question() -> None:
     """Each question and each of its options is compared with a file, or is among those that Spark refuses."""
     asked = {question for question, _ in ASKED} | {*EACH, *EACH_OPTIONS, *FLOW_OPTIONS, "points", "flows"}
     asked |= {"points with a column", *(question for question, _, _ in REFUSED)}
