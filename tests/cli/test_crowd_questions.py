@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,8 @@ def test_without_unit_one_person(run: Any, folder: Path) -> None:
     done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", *AREA)
     assert done.code == 0, done.err
     assert "All points are taken as one person's" in done.err
+    assert "1 person\n" in re.sub(r" +\n", "\n", done.out)
+    assert "1 persons" not in done.out
 
 
 def test_small_numbers_are_blank(run: Any, folder: Path) -> None:

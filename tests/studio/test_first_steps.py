@@ -82,6 +82,15 @@ def test_findings_name_fields(opened: Project) -> None:
         assert "true true" not in said
 
 
+def test_the_first_step_shows_purposes(opened: Project) -> None:
+    """Each with its errors and a verdict, before anything is decided."""
+    page = read(pages.render("data", checked(opened)))
+    table = page.split("What it can be used for")[1].split("To decide")[0]
+    for wish in ("answer questions about each person", "publish single points for research"):
+        assert wish in table
+    assert re.search(r"\b(good|fair|hopeless): ", table)
+
+
 def test_labels_are_asked_for(visit: Visit, trips: Path) -> None:
     """Once a column of persons is chosen one must say what becomes of its labels; neither answer is preselected."""
     visitor = visit()

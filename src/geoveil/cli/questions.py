@@ -582,7 +582,7 @@ def heatmap(asking: FileQuestion, yes: bool) -> None:
     def show(release: CrowdRelease) -> None:
         slices = f", {counted(len(release.slices), 'slice')} of time" if release.slices else ""
         rows, columns = release.grid.shape  # type: ignore[attr-defined]
-        terminal.answer(f"{rows} by {columns} cells{slices}; {release.elsewhere:.3g} {release.counted} elsewhere.")
+        terminal.answer(f"{rows} by {columns} cells{slices}; {_number(release.elsewhere, 3, release)} elsewhere.")
 
     _ask_crowd(replace(asking, yes=yes), show)
 
@@ -641,10 +641,16 @@ def _ask_crowd(asking: FileQuestion, show: Callable[[CrowdRelease], None]) -> No
             numbers = frame.where(frame.notna(), None).to_dict("records")
             terminal.json({"answer": numbers, "certificate": release.certificate()})
             return
-        describe(release, more=[("total", f"{release.total:.6g} {release.counted}"), *done.lines])
+        describe(release, more=[("total", _number(release.total, 6, release)), *done.lines])
         show(release)
 
     asking.answer(shown)
+
+
+def _number(number: float, digits: int, release: CrowdRelease) -> str:
+    """Return a number of what a release counts, in words: "1 person", "1,800 persons"."""
+    shown = f"{number:,.{digits}g}"
+    return f"{shown} {release.counted.removesuffix('s') if shown == '1' else release.counted}"
 
 
 def _show_top(release: CrowdRelease, *columns: str, frame: Frame | None = None) -> None:
