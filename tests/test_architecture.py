@@ -1,4 +1,4 @@
-"""The architecture page is true: who imports whom, how modules are named and tested, where randomness comes from."""
+"""The architecture page is true: who imports whom, how modules and tests are named, where randomness comes from."""
 
 from __future__ import annotations
 
@@ -141,3 +141,10 @@ def test_missing_rows_are_noticed() -> None:
     assert misled(f"{table}| `geo` | `areas`, `nothing` | `geo/test_nothing.py` |\n") == {
         *("geo/areas", "geo/nothing", "geo/test_nothing.py")
     }
+
+
+def test_names_are_short() -> None:
+    """The name of a test has at most five words, so that it can be typed after `-k`."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    names = [name for text in texts for name in re.findall(r"^(?:async )?def test_(\w+)", text, flags=re.MULTILINE)]
+    assert [name for name in names if name.count("_") > 4] == []
