@@ -161,9 +161,13 @@ def test_durations_are_offered(name: str, run: Any, tmp_path: Path) -> None:
     frame.loc[::50, name] = "" if name == "rider" else frame[name]
     frame.to_csv(tmp_path / "t.csv", index=False)
     found = _checked(run, "t.csv")
-    assert any(f"--person {name} --pseudonyms" in finding["remedy"] for finding in found["findings"])
+    assert any(f"say so: --person {name}." in finding["remedy"] for finding in found["findings"])
     uses = [each for use in found["purposes"] for each in (use, *use["others"])]
     assert not any("protect" in use["settings"] for use in uses)
+    frame.loc[frame[name] == "", name] = "rider-0"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    stated = _checked(run, "t.csv", "--person", name)["purposes"]
+    assert all("--pseudonyms" in use["command"] for use in stated if use["purpose"] == "tracks")
 
 
 def test_smaller_areas_are_proposed(run: Any, tmp_path: Path) -> None:

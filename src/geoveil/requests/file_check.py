@@ -500,7 +500,7 @@ def _guessed(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | N
         if unclear:
             what = f"It is assumed that all {rows} are of one person, but {unclear[0]!r} may name persons."
             stated = Mention("person", unclear[0])
-            remedy = Message("If it does, say so: {stated} {pseudonyms:True}.", stated=stated)
+            remedy = Message("If it does, say so: {stated}.", stated=stated)
             return Finding("note", what, remedy, about="persons")
         likely = [name for name in file.recognised.persons if name not in file.structure]
         named = f" (such as {', '.join(map(str, likely))})" if likely else ""
