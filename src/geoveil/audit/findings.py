@@ -212,7 +212,7 @@ def _in_columns(case: Case) -> tuple[float, str]:
         return 1.0, "none found"
     hits, most, where = 0, 2, ""
     rows = case.output.columns.iloc[case.shown[one]]
-    texts = rows.astype(str).agg(" | ".join, axis=1).tolist()
+    texts = [" | ".join(map(str, row)) for row in zip(*(rows[name].tolist() for name in names), strict=True)]
     for text, (lon, lat) in zip(texts, case.degrees[one].tolist(), strict=True):
         numbers = [float(number) for number in _NUMBER.findall(text)]
         most = max(most, len(numbers))

@@ -130,9 +130,8 @@ class Audit(Card):
             for tested in verdict.evidence:
                 seen = "MORE THAN CLAIMED" if tested.budget > verdict.claimed else "nothing found"
                 times = tested.budget / verdict.claimed
-                least = (
-                    f"at least {times:.2f} times what is claimed{'' if times > 1 else ', which is within the claim'}"
-                )
+                more = f"at least {times:.2f} times what is claimed"
+                least = more if times > 1 else f"within the claim (at least {times:.2f} of it)"
                 rows.append([f"{_shown(tested)}{assumed}", seen, least])
         for finding in sorted(self.findings, key=lambda each: (not each.found, each.chance)):
             seen = f"{finding.told} (chance of luck: {_luck(finding.chance)})" if finding.found else ""

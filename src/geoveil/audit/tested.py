@@ -32,7 +32,7 @@ __all__ = ["Scored", "Way", "ways"]
 #: Clippings of the ratio that the search tries, from above and from below: a tool without noise needs narrow ones, as
 #: no stake may lose all, whatever is released.
 _HIGHS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0)
-_LOWS = (1.0, 2.0, 4.0, 8.0)
+_LOWS = (2.0, 8.0)
 
 #: Rényi orders that the search tries beside 1.
 _ORDERS, _RENYI_HIGHS = (1.5, 2.0, 4.0), (1.0, 2.0, 4.0)
@@ -239,7 +239,9 @@ def ways(guarantee: CGP | GP, search: Scored, *, gaussian: bool) -> list[Way]:
             return [Guessing(gaussian=False)]
         thresholds = np.quantile(search.ratios, np.linspace(0.05, 0.95, 19))
         return [Betting(Event(max(float(t), 0.0), float(guarantee.delta)), 1) for t in thresholds]
-    found: list[Way] = [Betting(payoff, 2) for payoff in [*_divergences(search), Guess()]]
+    found: list[Way] = [Betting(payoff, 2) for payoff in _divergences(search)]
+    if search.by_run:
+        found.append(Betting(Guess(), 2))
     if gaussian:
         found += [Betting(GaussianGuess(), 2)] if search.by_run else [Guessing(gaussian=True), GaussianRates()]
     return found
