@@ -82,7 +82,7 @@ def help_with_points(rows: PublicRows, guarantee: Guarantee) -> list[Message]:
         if each.question == "points" and each.suits(rows)
         for offer in each.offers(rows, guarantee)
     ]
-    helps = []
+    helps = list[Message]()
     if offers and (best := best_of(offers)).verdict != "hopeless" and best.settings:
         settings = {name: Mention(name, str(value)) for name, value in best.settings.items()}
         listed = " ".join(f"{{{name}}}" for name in settings)

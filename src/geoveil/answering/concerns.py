@@ -74,7 +74,8 @@ class Concern(Message):
         remedies = f" What helps: {'; '.join(f'{{{name}}}' for name in listed)}." if helps else ""
         super().__init__(f"{problem}{remedies}", **data, **listed)
         self.grave, self.hopeless, self.column = grave, hopeless, column
-        self._problem, self._told = problem, data
+        self._problem = problem
+        self._told: dict[str, Any] = data
 
     def helped_by(self, helps: Sequence[str | Message]) -> Concern:
         r"""Return the same concern with other remedies.
@@ -85,8 +86,8 @@ class Concern(Message):
         >>> str(Concern("It is far.", grave=True, helps=["walk"]).helped_by(["run", "give {area}"]))
         'It is far. What helps: run; give area=.'
         """
-        kinds = {"grave": self.grave, "hopeless": self.hopeless}
-        return Concern(self._problem, column=self.column, helps=helps, **kinds, **self._told)
+        grave, hopeless, column = self.grave, self.hopeless, self.column
+        return Concern(self._problem, grave=grave, hopeless=hopeless, column=column, helps=helps, **self._told)
 
 
 def is_hopeless(error: float, alone: float, area: Area) -> bool:

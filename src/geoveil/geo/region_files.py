@@ -45,7 +45,7 @@ def named_regions(path: Path, name: str | None = None) -> geopandas.GeoSeries:
     if name is None:
         named = [column for column in frame if str(column).lower() == "name"]
         texts = [column for column in frame if pd.api.types.is_string_dtype(frame[column].dtype)]
-        (usual,) = named[:1] or (texts if len(texts) == 1 else [None])
+        usual = next(iter(named or (texts if len(texts) == 1 else [])), None)
         if usual is not None and frame[usual].notna().all() and frame[usual].is_unique:
             frame = frame.set_index(usual)
         return frame.geometry.rename_axis("region")
