@@ -609,8 +609,8 @@ def search_sees_the_tests(patch: pytest.MonkeyPatch) -> None:
     """An audit that learns from the canaries on which it is tested."""
     everybody = evidence.split
 
-    def whole(canaries: Any, *, by_run: bool) -> Any:
-        return (np.sort(np.concatenate(everybody(canaries, by_run=by_run))),) * 2
+    def whole(canaries: Any, **how: Any) -> Any:
+        return (np.sort(np.concatenate(everybody(canaries, **how))),) * 2
 
     patch.setattr(evidence, "split", whole)
 

@@ -24,14 +24,18 @@ __all__ = ["LEAST_RUNS", "Evidence", "Verdict", "judge", "split"]
 #: Runs that are needed for CGP if the noise of persons may depend on each other: each is one trial.
 LEAST_RUNS = 20
 
-#: The share of the canaries on which the search works, and how many it uses at most.
-_SEARCHED, _ENOUGH = 0.2, 10_000
+#: The share of the canaries on which the search works, and how many it uses at most. For Gaussian-like claims hardly
+#: anything has to be learnt: which place is nearer.
+_SEARCHED, _SEARCHED_GAUSSIAN, _ENOUGH = 0.2, 0.1, 10_000
 
 #: The share of the level for the main test; the worst distance, place and direction share the rest.
 _MAIN = 0.9
 
 #: The main test is that of all canaries unless a part of them promises so many times as much.
 _ADVANTAGE = 1.5
+
+#: Fewest canaries of which the smaller share is enough.
+_LEAST_GAUSSIAN = 1500
 
 #: Fewest canaries of a group in the search.
 _GROUP = 30
@@ -169,7 +173,8 @@ def judge(
         remedy = "Run the tool on more files of canaries, or assume that the noise of persons is independent."
         raise InvalidParameter("runs", runs, f"at least {LEAST_RUNS} under any dependence", remedy)
     canaries = canaries.take(usable)
-    searched, tested = split(canaries, by_run=by_run)
+    share = _SEARCHED_GAUSSIAN if gaussian and not by_run and len(canaries) >= _LEAST_GAUSSIAN else _SEARCHED
+    searched, tested = split(canaries, by_run=by_run, share=share)
     if min(len(searched), len(tested)) < _GROUP:
         raise InvalidParameter("canaries", len(usable), f"at least {5 * _GROUP} persons", "Make more canaries.")
     score = learn_score(seen := canaries.take(searched))
@@ -184,15 +189,15 @@ def judge(
     return Verdict(guarantee, level, independent, gaussian, evidence, score.name, hits, alarms)
 
 
-def split(canaries: Canaries, *, by_run: bool) -> tuple[Ints, Ints]:
+def split(canaries: Canaries, *, by_run: bool, share: float = _SEARCHED) -> tuple[Ints, Ints]:
     """Return the canaries of the search and those of the tests; whole runs, if a run is one trial."""
     if by_run:
         runs, run = np.unique(canaries.run, return_inverse=True)
-        early = run < round(_SEARCHED * len(runs))
+        early = run < round(share * len(runs))
         return np.flatnonzero(early), np.flatnonzero(~early)
     # Multiples of the golden ratio are evenly spread over all residues, so both parts hold all kinds of canaries.
     order = np.argsort((np.arange(len(canaries)) * ((math.sqrt(5) - 1) / 2)) % 1, kind="stable")
-    size = min(round(_SEARCHED * len(canaries)), _ENOUGH)
+    size = min(round(share * len(canaries)), _ENOUGH)
     return order[:size], order[size:]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from geoveil.audit.canaries import Bools
-from geoveil.audit.scores import fitted
+from geoveil.audit.scores import fitted, simplest
 from geoveil.noise.reals import Floats
 
 __all__ = ["OutputsScore", "learn_outputs_score", "table_of", "unseen_outputs_ratios"]
@@ -126,7 +126,7 @@ def learn_outputs_score(coins: Bools, table: Floats) -> OutputsScore:
     """Return the score that tells the inputs of other outputs apart best, learnt from these alone."""
     shapes = _shapes(table)
     unseen = [_unseen(coins, features(table)) for features in shapes]
-    best = int(np.argmin([float(np.logaddexp(0.0, -ratios).mean()) for ratios in unseen]))
+    best = simplest([np.logaddexp(0.0, -ratios) for ratios in unseen])
     factor = float(fitted(unseen[best][:, None])[0])
     weights = factor * fitted(_contrasts(coins, shapes[best](table)))
     return OutputsScore(table.shape[1], shapes[best], weights)

@@ -16,10 +16,13 @@ import numpy as np
 from geoveil.audit.canaries import Canaries
 from geoveil.noise.reals import Floats
 
-__all__ = ["Score", "fitted", "learn_score", "unseen_ratios"]
+__all__ = ["Score", "fitted", "learn_score", "simplest", "unseen_ratios"]
 
 #: A function of displacements of shape (m, 2), in units of `Shape.unit`; its values have the shape (m, k).
 Functions = Callable[[Floats], Floats]
+
+#: The shapes of densities that come first in the list are simple: they have one or two weights.
+_SIMPLE = 3
 
 #: Displacements below these, in metres, count as the true place itself.
 _EXACT = (0.02, 1.0)
@@ -132,12 +135,12 @@ def learn_score(canaries: Canaries) -> Score:
 
     Notes
     -----
-    Several shapes of the density are tried; that with the smallest logarithmic loss on canaries it was not fitted to
-    is fitted to all of them.
+    Several shapes of the density are tried, simple ones first. The one with the smallest logarithmic loss on canaries
+    it was not fitted to is fitted to all of them.
     """
     shapes = _shapes(canaries)
-    losses = [_loss(_unseen(canaries, functions, unit)) for _, functions, unit in shapes]
-    name, functions, unit = shapes[int(np.argmin(losses))]
+    losses = [_losses(_unseen(canaries, functions, unit)) for _, functions, unit in shapes]
+    name, functions, unit = shapes[simplest(losses, _SIMPLE)]
     # Fits to all of few canaries are too sure of themselves: a factor makes ratios right where they were not fitted.
     factor = float(fitted(_unseen(canaries, functions, unit)[:, None])[0])
     return Score(name, functions, factor * fitted(_contrasts(canaries, functions, unit)), unit, factor)
@@ -148,9 +151,20 @@ def unseen_ratios(canaries: Canaries, score: Score) -> Floats:
     return score.factor * _unseen(canaries, score.functions, score.unit)
 
 
-def _loss(ratios: Floats) -> float:
-    """Return the mean logarithmic loss of guesses with these ratios for the true place."""
-    return float(np.logaddexp(0.0, -ratios).mean())
+def _losses(ratios: Floats) -> Floats:
+    """Return the logarithmic loss of each guess with these ratios for the true place."""
+    found: Floats = np.logaddexp(0.0, -ratios)
+    return found
+
+
+def simplest(losses: Sequence[Floats], simple: int = 1) -> int:
+    """Return which losses are the least: those of richer shapes, after the simple ones, by two standard errors."""
+    best = int(np.argmin([each.mean() for each in losses[:simple]]))
+    for i, tried in list(enumerate(losses))[simple:]:
+        gain = losses[best] - tried
+        if gain.mean() > 2 * gain.std() / max(len(gain), 1) ** 0.5:
+            best = i
+    return best
 
 
 def _shapes(canaries: Canaries) -> list[tuple[str, Sequence[Functions], float]]:

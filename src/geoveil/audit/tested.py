@@ -209,7 +209,8 @@ class GaussianRates(Way):
         tried = [GaussianRates(float(threshold)) for threshold in thresholds]
         expected = [way._of(search, level) for way in tried]
         best = int(np.argmax(expected))
-        return tried[best], expected[best]
+        # The best of many thresholds is best by luck in part.
+        return tried[best], 0.95 * expected[best]
 
     def bound(self, scored: Scored, level: float) -> float:
         return self._of(scored, level)
