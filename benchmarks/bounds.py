@@ -1,15 +1,13 @@
 """Compare error bounds with measured errors, for every question, on 20 000 real taxi points.
 
-Run from the project's root: ``python benchmarks/bounds.py``. The table goes to standard output.
+Run from the project's root: ``python -m benchmarks.bounds``. The table goes to standard output.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder, names, synthetic, trajectory
 from tests.measure import BETA, CASES, measure
 

@@ -1,6 +1,6 @@
 """geoveil beside other ways of hiding locations, on the trips of docs/learn/bike-trips.csv: the table of a page.
 
-    .venv/3.11/bin/python benchmarks/comparison.py
+    .venv/3.11/bin/python -m benchmarks.comparison
 
 The page is docs/decide/comparison.md. OpenDP is run if it is installed (``pip install --group benchmark``). The
 data is made up, so anybody can run it; homes are known, so attacks can be judged. Takes half a minute.

@@ -1,6 +1,6 @@
 """Counts in regions: error and stated error beside those of blurred counts alone, on check-ins and made-up cities.
 
-    .venv/3.11/bin/python benchmarks/counts.py [DRAWS]
+    python -m benchmarks.counts [DRAWS]
 
 Boroughs, of which there are few, get four times as many draws.
 
@@ -30,14 +30,12 @@ import shapely
 from numpy.typing import NDArray
 
 import geoveil as gv
+from benchmarks.crowd_maps import _FOLDER, check_ins
 from geoveil.answering.crowd import region_lattice
 from geoveil.noise import Experiment
 from geoveil.postprocess.sharpening import simplex
 from geoveil.privacy import CGP
 from geoveil.queries import RegionCounts, Regions
-
-sys.path.insert(0, str(Path(__file__).parent))
-from crowd_maps import _FOLDER, check_ins
 
 Floats = NDArray[np.float64]
 Shapes = NDArray[np.object_]

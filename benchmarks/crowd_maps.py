@@ -1,6 +1,6 @@
 """Heat maps of people who checked in around New York: L1 error against the true map, beside `release.density`.
 
-    .venv/3.11/bin/python benchmarks/crowd_maps.py [DRAWS]
+    .venv/3.11/bin/python -m benchmarks.crowd_maps [DRAWS]
 
 Needs ../shared/data/gowalla-new-york, or the folder that GEOVEIL_GOWALLA names. Errors are averages over several draws
 of seeded noise, divided by the number of persons.

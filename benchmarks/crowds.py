@@ -1,6 +1,6 @@
 """Measure crowd questions compared with numpy's histogram of the same points.
 
-Run from the project's root: ``python benchmarks/crowds.py [--points 10000000]``. The table goes to standard output.
+Run from the project's root: ``python -m benchmarks.crowds [--points 10000000]``. The table goes to standard output.
 Times are processor times in one process: adding up the points and drawing the noise, over `numpy.histogram2d` of the
 same points with 1000 × 1000 bins. Memory is the largest that Python and numpy allocate beyond the input. It does not
 depend on the number of points and is measured with two batches.

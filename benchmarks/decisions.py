@@ -1,6 +1,6 @@
 """What 100 m, 500 m and 2 km mean for real taxis, phones and check-ins: tables and pictures of docs/decide/budget.md.
 
-    .venv/3.11/bin/python benchmarks/decisions.py [--pictures]
+    .venv/3.11/bin/python -m benchmarks.decisions [--pictures]
 
 Needs the folders cabspotting, geolife and gowalla-new-york in ../shared/data, or in the folder that GEOVEIL_DATA
 names. The data may not be redistributed: tables hold figures about all persons together, and pictures show released

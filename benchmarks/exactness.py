@@ -1,6 +1,6 @@
 """Measure the cost of exact noise, compared with numpy's plain noise and OpenDP's exact noise, on one core.
 
-Run from the project's root: ``python benchmarks/exactness.py``. OpenDP is part of the extra ``benchmark``; without it
+Run from the project's root: ``python -m benchmarks.exactness``. OpenDP is part of the extra ``benchmark``; without it
 its comparison is left out. The two tasks of a pair alternate; a ratio is that of their medians.
 """
 

@@ -1,6 +1,6 @@
 """Measure processor time and memory of releasing a file, compared with a copy by pyarrow in the same run.
 
-Run from the project's root: ``python benchmarks/files.py``, with ``--rows`` and ``--persons`` for other sizes and
+Run from the project's root: ``python -m benchmarks.files``, with ``--rows`` and ``--persons`` for other sizes and
 ``--before src`` for the package in another folder, measured in turn with this one. Files are synthetic, in a folder
 that is removed at the end (``--folder`` says where). Each task runs in a separate process; the tasks run in turn.
 """

@@ -1,6 +1,6 @@
 """Measure flows of trips compared with numpy's histogram of the same trips on the same cells, and their accuracy.
 
-Run from the project's root: ``python benchmarks/flows.py [--trips 100000]``. The table goes to standard output. Times
+Run from the project's root: ``python -m benchmarks.flows [--trips 100000]``. The table goes to standard output. Times
 are processor times in one process, the smallest of three: a whole release, from coordinates to sharpened flows, over
 `numpy.histogramdd`. Trips are made up: from and to the places of a made-up city of 16 by 16 km. Cells are those that
 `advise_flows` names for each budget, and finer and coarser ones. `wrong` is the sum of all errors over the trips.

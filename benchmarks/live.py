@@ -1,6 +1,6 @@
 """Live streams of real phones and taxis: error now, smoothed afterwards, radii, fences, and the time of an update.
 
-    python benchmarks/live.py [--scene phones] [--rho 5e-5] [--seeds N] [--days N] [--taxis N] [--taxi-days N]
+    python -m benchmarks.live [--scene phones] [--rho 5e-5] [--seeds N] [--days N] [--taxis N] [--taxi-days N]
 
 Needs the folders geolife and cabspotting in ../shared/data, or in the folder that GEOVEIL_DATA names. One ping a
 minute, any day protected, and the first day of each taxi. Takes about ten minutes of processor time; --days and

@@ -1,6 +1,6 @@
 """Measure questions about many persons together, compared with one person at a time.
 
-Run from the project's root: ``python benchmarks/people.py [--persons 100000] [--points 20]``. The table goes to
+Run from the project's root: ``python -m benchmarks.people [--persons 100000] [--points 20]``. The table goes to
 standard output. For the comparison, a sample of the same persons is evaluated or smoothed in a separate call each, in
 the same run. Times are processor times, on which other programs on the machine have little influence.
 """

@@ -1,6 +1,6 @@
 """Measure the gain from free processing: smoothing, heat maps and remapping, on real taxi data.
 
-Run from the project's root: ``python benchmarks/postprocessing.py [--taxis 12]``. Tables go to standard output. Errors
+Run from the project's root: ``python -m benchmarks.postprocessing [--taxis 12]``. Tables go to standard output. Errors
 are root mean squares over points, and the sum of absolute differences over the cells of a map; each table divides
 them by the error without processing, and shows the target.
 """
@@ -10,13 +10,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
 import geoveil as gv
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder, names, rms, seconds, trajectory
 
 CITY = (540_000.0, 4_160_000.0, 565_000.0, 4_190_000.0)

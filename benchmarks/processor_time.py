@@ -1,6 +1,6 @@
 """Measure the processor time of smoothing a million released points, and of the first map in a new process.
 
-Run from the project's root: ``python benchmarks/processor_time.py``, with ``--points`` for other sizes and
+Run from the project's root: ``python -m benchmarks.processor_time``, with ``--points`` for other sizes and
 ``--before src`` for the package in another folder, measured in turn with this one. Each task runs in a process of its
 own, which counts everything from its start; matplotlib's cache of fonts exists already.
 """

@@ -1,6 +1,6 @@
 """Compare the tangent plane with PROJ's projections, forward and inverse, in one run on one core.
 
-Run from the project's root: ``python benchmarks/projection.py``. Tasks run in turn; a ratio is that of the medians.
+Run from the project's root: ``python -m benchmarks.projection``. Tasks run in turn; a ratio is that of the medians.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import argparse
 
 import numpy as np
 import pyproj
-from exactness import times
 
+from benchmarks.exactness import times
 from geoveil.geo.tangent import Tangent
 
 

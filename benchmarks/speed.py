@@ -1,6 +1,6 @@
 """Measure the processor time of questions, in units of drawing 40 000 normal numbers, and its growth with n.
 
-Run from the project's root: ``python benchmarks/speed.py [speed] [scaling]``. Tables go to standard output.
+Run from the project's root: ``python -m benchmarks.speed [speed] [scaling]``. Tables go to standard output.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import geoveil as gv
 from geoveil.queries import SUMMARIES
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder, names, synthetic, trajectory
 from tests.measure import PANHANDLE, UNION_SQUARE, YOSEMITE
 

@@ -1,6 +1,6 @@
 """Release files that strangers have made as `geoveil check` advises, and say how large the errors are.
 
-Run from the project's root: ``python benchmarks/strangers.py``, with ``--folder`` for the folder that keeps the
+Run from the project's root: ``python -m benchmarks.strangers``, with ``--folder`` for the folder that keeps the
 packages (by default a temporary one) and ``--only`` for files whose paths contain a text. Packages are downloaded from
 the indexes of pip, npm and apt, in the versions of ``strangers.csv``, and nothing in them is run. Files that cannot be
 fetched are listed as not tried. `strangers.md` has the protocol and the results.

@@ -1,6 +1,6 @@
 """Measure what smaller units gain: the error of taxi trajectories by unit, and the time that a file takes with units.
 
-Run from the project's root: ``python benchmarks/units.py [--taxis 59] [--rows 3000000]``. Tables go to stdout.
+Run from the project's root: ``python -m benchmarks.units [--taxis 59] [--rows 3000000]``. Tables go to stdout.
 Errors are root mean squares over the points of a taxi, divided by those of whole trajectories in the same run.
 """
 
@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 
 import geoveil as gv
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from files import AREA, made_up
-
+from benchmarks.files import AREA, made_up
 from tests.cabspotting import folder, names, rms, seconds, trajectory
 
 RHO = 5e-5

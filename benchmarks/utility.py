@@ -1,6 +1,6 @@
 """Compare the errors of the best methods with those of the paper's, at the same guarantee, on real taxi data.
 
-Run from the project's root: ``python benchmarks/utility.py [--repetitions 2]``. Tables go to standard output. The
+Run from the project's root: ``python -m benchmarks.utility [--repetitions 2]``. Tables go to standard output. The
 design is the paper's: Mercator metres, without points that a taxi cannot have reached, 20 000 points drawn with
 replacement, query points drawn from locations that taxis visited, and for GP the epsilon of the paper.
 """
@@ -18,8 +18,6 @@ import numpy as np
 import shapely
 
 import geoveil as gv
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.cabspotting import Floats, folder
 
 N = 20_000

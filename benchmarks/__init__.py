@@ -1,0 +1,1 @@
+"""Benchmarks; README.md has their tables."""
