@@ -82,7 +82,8 @@ def table_of_rules() -> None:
         audit = audited(rule(np.random.default_rng(number)), 7, area, pings, canaries=count, notion=notion)
         print(f"| {name} | {told(audit)} |", flush=True)
     for name, pings in (("geoveil `points`", 1), ("geoveil `points`, 10 of a person", 10)):
-        print(f"| {name} | {told(audited(own(1), 7, AREA, pings))} |", flush=True)
+        count = 10_000 if pings == 1 else 2_000
+        print(f"| {name} | {told(audited(own(1), 7, AREA, pings, canaries=count))} |", flush=True)
     for name, rule in (("`zones`: the disc", rules.own_zone), ("`heatmap`: its largest cell", rules.own_heat_map)):
         # A disc and a map for each person: fewer persons, so that it takes minutes.
         print(f"| geoveil {name} | {told(audited(rule(np.random.default_rng(3)), 7, canaries=800))} |", flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,21 +216,15 @@ class Audit(Card):
             Whether an existing file is replaced.
         """
         from geoveil.audit.outcome_picture import draw, page
-        from geoveil.errors import InvalidParameter
-        from geoveil.geo.formats.atomic import check_target
+        from geoveil.geo.formats.outcome_files import write_outcome
 
-        path = Path(path)
-        if path.suffix not in (".html", ".png", ".svg", ".pdf", ".json"):
-            allowed = "a file that ends in .html, .png, .svg, .pdf or .json"
-            raise InvalidParameter("path", str(path), allowed, "Choose one.")
-        check_target(path, overwrite=overwrite)
-        if path.suffix == ".json":
-            path.write_text(json.dumps(self.data(), indent=2), encoding="utf-8")
-        elif path.suffix == ".html":
-            path.write_text(page(self), encoding="utf-8")
-        else:
-            draw(self, path)
-        return path
+        return write_outcome(
+            Path(path),
+            overwrite=overwrite,
+            data=self.data,
+            page=lambda: page(self),
+            draw=lambda target: draw(self, target),
+        )
 
     def _card(self) -> tuple[str, CardRows]:
         _, rows = self.table()
