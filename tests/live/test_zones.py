@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,14 @@ import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidParameter, LedgerError
 from geoveil.live import stream as stream_module
+from geoveil.live import zones as zones_module
 from geoveil.live.joint import JointCommit
 from geoveil.live.positions import degrees_of
 from geoveil.live.store import LedgerStore, MemoryStore
+from geoveil.live.zones import StreamZone, zone_at
+from geoveil.zones import Hiding, Zone, distances
 from tests.live.streams import AREA, DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
 
 #: A place two kilometres from home, and one 40 m from it.
@@ -63,6 +68,149 @@ def told(folder: Path, home: dict[str, float]) -> list[Any]:
 def test_zones_tell_nothing(tmp_path: Path) -> None:
     """Whoever is in the garden or at the door, all that is shown, stored or believed is the same."""
     assert told(tmp_path, HOME) == told(tmp_path, GARDEN)
+
+
+def beside(folder: Path, metres: float, place: dict[str, float], *, other_first: bool = False, **options: Any) -> Any:
+    """What a stream shows of an evening here, with zones at home and so far north of it, declared in some order."""
+    north = f"{HOME['lat'] + metres / 111_000},{HOME['lon']}"
+    named = [("home", AT_HOME), ("work", north)]
+    path, one = folder / "centres.json", stream(5e-4, **options)
+    if options.get("rng"):
+        # Centres are drawn before, so that they take nothing of the seeded noise.
+        beside(folder, metres, place)
+    for name, at in named[::-1] if other_first else named:
+        one.zone(at, name=name, centres=path)
+    fence = one.fence(f"{AT_HOME},900m", name="fence")
+    seen: list[Any] = []
+    for minute in range(0, 100, 10):
+        seen.append(one.update(START + 60 * minute, **(AWAY if 30 <= minute < 50 else place)))
+        seen += [one.now(), one.now(START + 60 * minute + 30), fence.chance]
+    again = reopened(one)
+    assert (again.now(), again.track().to_csv()) == (one.now(), one.track().to_csv())
+    return [*seen, one.track().to_csv(), repr(one), answers(one), one._checkpoint()], one
+
+
+def spots(one: gv.Stream) -> list[dict[str, float]]:
+    """Places in both discs, in one alone, and at edges, of two zones that meet."""
+    a, b = one.zones
+    north = [(1 - share) * a.lat + share * b.lat for share in np.linspace(0, 1, 5)]
+    places = [(lat, (a.lon + b.lon) / 2) for lat in north]
+    for zone in (a, b):
+        places += [(zone.lat, zone.lon), (zone.lat + 0.9 * zone.radius / 111_000, zone.lon)]
+        places += [(zone.lat, zone.lon + sign * 0.9 * zone.radius / 88_000) for sign in (-1, 1)]
+    found = [{"lat": lat, "lon": lon} for lat, lon in places]
+    return [each for each in found if zone_at(one._discs, each["lon"], each["lat"])]
+
+
+@pytest.mark.slow
+def test_meeting_zones_are_one(tmp_path: Path) -> None:
+    """Wherever in two discs that meet somebody is, all that is shown, stored or believed is the same, in any order."""
+    seeded: dict[str, Any] = {"rng": np.random.default_rng(1)}
+    first, one = beside(tmp_path, 700, HOME, **seeded)
+    places = spots(one)
+    assert len(one._discs) == 1
+    assert len(places) > 8
+    assert first[0].zone == "home and work"
+    assert first[0].radius_95 >= max(zone.radius for zone in one.zones)
+    for number, place in enumerate(places):
+        seen, _ = beside(tmp_path, 700, place, other_first=number % 2 == 1, rng=np.random.default_rng(1))
+        assert seen == first
+
+
+def test_first_zone_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that answers with the first zone that a place is in tells which one it is in."""
+    right = zones_module.groups_of
+    monkeypatch.setattr(stream_module, "groups_of", lambda zones: [each for one in zones for each in right([one])])
+    _, one = beside(tmp_path, 700, HOME)
+    told = {one.update(START + DAY + 600 * number, **place).zone for number, place in enumerate(spots(one))}
+    assert told == {"home", "work"}
+
+
+def test_discs_around_zones() -> None:
+    """The disc holds all discs of a group and is hardly larger than it must be; groups need no order."""
+    source = np.random.default_rng(7)
+    for turn in range(60):
+        lat, lon = source.uniform(-89, 89), source.uniform(-180, 180)
+        hidings = [Hiding.of(hide=each) for each in (50, 200, 1000)]
+        zones = []
+        for number in range(source.integers(2, 7)):
+            north, east = source.normal(0, 1500, 2) / 110_700
+            steps = lat + north, (lon + east / math.cos(math.radians(lat)) + 180) % 360 - 180
+            at = (round(steps[0] * 1e5), round(steps[1] * 1e5))
+            zones.append(StreamZone(f"{turn} {number}", Zone(f"{number}", at, hidings[source.integers(3)])))
+        groups = zones_module.groups_of(zones)
+        assert zones_module.groups_of(zones[::-1]) == groups
+        assert sorted(each for group in groups for each in group.members) == sorted(zones)
+        for group in groups:
+            discs = [each.zone for each in group.members]
+            reaches = [distances(each, np.array([[group.lon, group.lat]]))[0] + each.radius for each in discs]
+            assert max(reaches) <= group.radius
+            pairs = itertools.combinations_with_replacement(discs, 2)
+            spans = [distances(a, np.array([[b.lon, b.lat]]))[0] + a.radius + b.radius for a, b in pairs]
+            # Jung: no set of the plane needs more than 2/√3 of half its width.
+            assert group.radius <= 1.16 * 1.02 * max(spans) / 2 + 2
+            assert {zone_at(groups, each.lon, each.lat) for each in discs} == {group}
+        for group, other in itertools.combinations(groups, 2):
+            for a, b in itertools.product(group.members, other.members):
+                away = distances(a.zone, np.array([[b.zone.lon, b.zone.lat]]))[0]
+                assert away > a.zone.radius + b.zone.radius
+
+
+def test_later_zones_join_groups(tmp_path: Path) -> None:
+    """What was stored for one of two zones is shown as their group once a third one joins them."""
+    path, one = tmp_path / "centres.json", stream(5e-4)
+    far = {"lat": HOME["lat"] + 2400 / 111_000, "lon": HOME["lon"]}
+    for name, place in (("home", HOME), ("work", far)):
+        one.zone(f"{place['lat']},{place['lon']}", name=name, centres=path)
+    assert len(one._discs) == 2
+    before = [one.update(START + 60 * minute, **(HOME if minute < 5 else far)).zone for minute in range(10)]
+    assert before == ["home"] * 5 + ["work"] * 5
+    one.zone(f"{HOME['lat'] + 1200 / 111_000},{HOME['lon']}", name="park", centres=path, hide=1000)
+    (group,) = one._discs
+    assert one.now().zone == "home and park and work"
+    assert one.now() == reopened(one).now()
+    assert set(one.track().radius_95) == set(reopened(one).track().radius_95) == {group.radius}
+    after = one.update(START + 60 * 10, **HOME)
+    assert (after.zone, after.new) == ("home and park and work", False)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_zones_reach_other_processes(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool) -> None:
+    """A zone that one process declares is kept by another that had opened the stream before."""
+    ledger = gv.Ledger(place)
+    ledger.create("ann", rho=5e-4, protect="1 day")
+    one, other = (stream(5e-4, ledger=gv.Ledger(place), subject="ann") for _ in range(2))
+    one.update(START, **AWAY)
+    other.update(START + 60, **AWAY)
+    one.zone(AT_HOME, name="home", centres=tmp_path / "centres.json")
+    draws = Draws(monkeypatch)
+    if joint:
+        together = JointCommit(ledger)
+        other = stream(5e-4, ledger=ledger, subject="ann")
+        together.join(other)
+        one.zone("37.9,-122.3", name="park", centres=tmp_path / "centres.json")
+        other.update(START + 120, lat=37.9, lon=-122.3)
+        with pytest.raises(LedgerError, match="zone"):
+            together.commit()
+        seen = other.update(START + 120, lat=37.9, lon=-122.3)
+        together.commit()
+        assert (seen.zone, other.now().zone) == ("park", "park")
+        return
+    assert other.update(START + 120, **HOME).zone == "home"
+    assert not draws.drawn
+    assert one.update(START + 180, **HOME).zone == "home"
+
+
+def test_zones_last_between_pings(tmp_path: Path) -> None:
+    """For ten minutes after a ping in a zone the disc is shown as it is; then it widens."""
+    one = zoned(tmp_path)
+    seen = one.update(START, **HOME)
+    soon = one.now(START + 600)
+    assert (soon.lat, soon.lon, soon.radius_95, soon.zone) == (seen.lat, seen.lon, seen.radius_95, "home")
+    assert soon.age == 600
+    later = one.now(START + 7200)
+    assert later.radius_95 > seen.radius_95
+    assert later.zone is None
 
 
 def answers_inside(patch: pytest.MonkeyPatch) -> None:

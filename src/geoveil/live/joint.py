@@ -9,7 +9,7 @@ from geoveil.budget.ledger import Ledger
 from geoveil.budget.stores import Transaction
 from geoveil.errors import LedgerError
 from geoveil.live.schedule import Paid
-from geoveil.live.store import LedgerStore, ReleasedPing, Saved, StreamStore, written
+from geoveil.live.store import LedgerStore, ReleasedPing, Saved, StreamStore, stored_zones, written, zones_of
 from geoveil.live.stream import Stream
 
 __all__ = ["JointCommit"]
@@ -39,6 +39,7 @@ class JointCommit:
     def __init__(self, ledger: Ledger) -> None:
         self._store = ledger._book.store
         self._streams: dict[str, Stream] = {}
+        self._kept: dict[str, LedgerStore] = {}
         self._pending: dict[str, _Pending] = {}
 
     def join(self, stream: Stream) -> None:
@@ -46,7 +47,7 @@ class JointCommit:
         kept = stream._store
         assert isinstance(kept, LedgerStore)
         assert kept._store is self._store
-        self._streams[kept.name] = stream
+        self._streams[kept.name], self._kept[kept.name] = stream, kept
         stream._store = _JointStore(kept, self._pending)
 
     def commit(self, also: Callable[[Transaction], None] = lambda transaction: None) -> None:
@@ -55,7 +56,7 @@ class JointCommit:
         try:
             with self._store.transaction() as transaction:
                 if pending:
-                    _write(transaction, pending)
+                    _write(transaction, pending, self._kept)
                 also(transaction)
         except BaseException:
             self.undo()
@@ -99,14 +100,17 @@ class _JointStore(StreamStore):
         self._kept.add_zone(identity, zone)
 
 
-def _write(transaction: Transaction, pending: dict[str, _Pending]) -> None:
+def _write(transaction: Transaction, pending: dict[str, _Pending], kept: dict[str, LedgerStore]) -> None:
     condition, names = transaction.among([*pending])
     held = f"SELECT name, last FROM geoveil_streams WHERE name {condition} ORDER BY name FOR UPDATE"
-    last: dict[str, int] = dict(transaction.rows(held, names))
+    found, answered = transaction.ask((held, names), zones_of(transaction, [*pending]))
+    last, zones = dict(found), stored_zones(answered)
     rows: list[tuple[str | int, ...]] = []
     for name, each in pending.items():
         if last[name] != each.pings[0][0] - 1:
             raise LedgerError(f"Another process updates the stream {name!r}.", "Let one process update it.")
+        if zones.get(name, {}) != kept[name].zones:
+            raise LedgerError(f"Another process has declared a zone of the stream {name!r}.", "Send the pings again.")
         for number, paid, answer in each.pings:
             assert answer is not None
             rows.append((name, number, *paid, written(answer)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from geoveil.budget.charges import Charges
-from geoveil.budget.stores import Store, Transaction
+from geoveil.budget.stores import Row, Statement, Store, Transaction
 from geoveil.budget.turns import uninterrupted
 from geoveil.errors import BudgetError, InvalidParameter, LedgerTampered
 from geoveil.host.processes import this_process
@@ -24,7 +24,9 @@ from geoveil.privacy import CGP
 if TYPE_CHECKING:
     from geoveil.budget.ledger import Ledger
 
-__all__ = ["LedgerStore", "MemoryStore", "ReleasedPing", "Saved", "StreamStore", "written"]
+__all__ = [
+    *("LedgerStore", "MemoryStore", "ReleasedPing", "Saved", "StreamStore", "stored_zones", "written", "zones_of"),
+]
 
 T = TypeVar("T")
 
@@ -87,7 +89,11 @@ class StreamStore(ABC):
 
     @abstractmethod
     def charge(self, number: int, paid: Paid) -> bool:
-        """Charge the ping with this number, durably; return False, and charge nothing, if it is not the next one."""
+        """Charge the ping with this number, durably.
+
+        Return False, and charge nothing, if it is not the next one, or if the zones are not those that were loaded:
+        another process has declared one since, and the ping may be in it.
+        """
 
     @abstractmethod
     def answer(self, number: int, answer: ReleasedPing, checkpoint: str | None) -> None:
@@ -170,6 +176,8 @@ class LedgerStore(StreamStore):
     def __init__(self, ledger: Ledger, subject: str, promise: dict[str, Any], guarantees: Sequence[CGP]) -> None:
         self._store: Store[Any] = ledger._book.store
         self.name = subject
+        #: The zones that this process knows, by their ids.
+        self.zones: dict[str, str] = {}
         account = ledger.account(subject)
         identity = self._run(self._opened)
         if self._promise(identity) is None:
@@ -230,8 +238,8 @@ class LedgerStore(StreamStore):
         ((last, checkpoint, checked),) = transaction.rows(
             "SELECT last, checkpoint, checked FROM geoveil_streams WHERE name = ?", (self.name,)
         )
-        zones = transaction.rows("SELECT zone FROM geoveil_stream_zones WHERE stream = ? ORDER BY id", (self.name,))
-        known = [zone for (zone,) in zones]
+        self.zones = stored_zones(*transaction.ask(zones_of(transaction, [self.name]))).get(self.name, {})
+        known = [*self.zones.values()]
         if not last:
             return Saved(zones=known)
         ((latest, count),) = transaction.rows(f"SELECT MAX(time), COUNT(*) {_PINGS}", (self.name,))
@@ -264,7 +272,8 @@ class LedgerStore(StreamStore):
     def charge(self, number: int, paid: Paid) -> bool:
         def work(transaction: Transaction) -> bool:
             held = "SELECT last FROM geoveil_streams WHERE name = ? FOR UPDATE"
-            if transaction.rows(held, (self.name,)) != [(number - 1,)]:
+            last, zones = transaction.ask((held, (self.name,)), zones_of(transaction, [self.name]))
+            if last != [(number - 1,)] or stored_zones(zones).get(self.name, {}) != self.zones:
                 return False
             transaction.insert("geoveil_pings", ("stream", "number", *Paid._fields), [(self.name, number, *paid)])
             transaction.write("UPDATE geoveil_streams SET last = ? WHERE name = ?", (number, self.name))
@@ -293,10 +302,27 @@ class LedgerStore(StreamStore):
 
     def add_zone(self, identity: str, zone: str) -> None:
         def work(transaction: Transaction) -> None:
+            # Not while another process charges a ping.
+            transaction.rows("SELECT last FROM geoveil_streams WHERE name = ? FOR UPDATE", (self.name,))
             transaction.write("DELETE FROM geoveil_stream_zones WHERE stream = ? AND id = ?", (self.name, identity))
             transaction.insert("geoveil_stream_zones", ("stream", "id", "zone"), [(self.name, identity, zone)])
 
         self._run(work)
+        self.zones[identity] = zone
+
+
+def zones_of(transaction: Transaction, names: Sequence[str]) -> Statement:
+    """Return the question for the zones of streams."""
+    condition, given = transaction.among(names)
+    return f"SELECT stream, id, zone FROM geoveil_stream_zones WHERE stream {condition} ORDER BY id", given
+
+
+def stored_zones(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
+    """Return the answer: of each stream that has zones, these by their ids."""
+    found: dict[str, dict[str, str]] = {}
+    for stream, identity, zone in rows:
+        found.setdefault(stream, {})[identity] = zone
+    return found
 
 
 def written(answer: ReleasedPing) -> str:

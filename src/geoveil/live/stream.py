@@ -26,7 +26,7 @@ from geoveil.live.fences import Fence, FenceEvent
 from geoveil.live.positions import LivePosition, When, degrees_of, instant_of, microseconds_of
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
-from geoveil.live.zones import StreamZone, drawn_zone, zone_at
+from geoveil.live.zones import StreamZone, ZoneGroup, drawn_zone, groups_of, zone_at
 from geoveil.mechanisms import Gaussian
 from geoveil.movement.filter import Filter
 from geoveil.movement.habits import PERSON, VEHICLE, Habits
@@ -55,6 +55,8 @@ _CHECKPOINT = 64
 _MOVED = 0.5
 #: Attempts to charge a ping while other processes charge the same stream.
 _ATTEMPTS = 20
+#: Microseconds after a ping in a zone for which somebody is taken to be in it still.
+_STAYS = 600 * MICROSECONDS
 #: The deviation of a coordinate of a fix in metres, where true places are shown.
 _FIX = 5.0
 _DAY = 86_400 * MICROSECONDS
@@ -152,6 +154,9 @@ class Stream(Card):
         self._fences: list[Fence] = []
         #: The zones by their ids.
         self._zones: dict[str, StreamZone] = {}
+        #: The groups of those that meet, and the group of each by its id.
+        self._discs: list[ZoneGroup] = []
+        self._groups: dict[str, ZoneGroup] = {}
         self._lock = threading.Lock()
         #: Whether what this process believes may differ from what is stored, so that it must be loaded again.
         self._doubtful = True
@@ -229,12 +234,12 @@ class Stream(Card):
                 if self._doubtful:
                     self._load()
                 used = self._schedule.takes(at)
-                inside = zone_at(self._zones.values(), *degrees) if used and self._zones else None
+                inside = zone_at(self._discs, *degrees) if used else None
                 free = Paid(at, 0, 0) if used else None
                 paid = free if inside is not None or self._promised is None else self._schedule.offer(at)
                 if paid is None:
                     return self._seen(at)
-                place = self._entered(*degrees) if inside is None else inside.zone
+                place = self._entered(*degrees) if inside is None else inside
                 self._doubtful = True
                 if self._store.charge(self._number + 1, paid):
                     return self._answer(paid, place)
@@ -246,7 +251,8 @@ class Stream(Card):
         Parameters
         ----------
         time : datetime, str or float, optional
-            Not before the last ping that was answered; by default its time.
+            Not before the last ping that was answered; by default its time. For ten minutes after a ping in a zone the
+            estimate is its disc.
 
         Examples
         --------
@@ -260,7 +266,7 @@ class Stream(Card):
             if self._doubtful:
                 self._load()
             at = self._answered if time is None else microseconds_of(time)
-            if self._zone is not None and (at is None or at == self._answered):
+            if self._zone is not None and (at is None or at <= (self._answered or 0) + _STAYS):
                 return self._seen(at)
             ahead = self._filter
             if at is not None and self._answered is not None and at > self._answered:
@@ -306,11 +312,12 @@ class Stream(Card):
         # Later pings tell about the end of the track.
         answers = self._store.answers(low - self._schedule.stretch, high + self._schedule.stretch)
         # Of a stay in a zone, its first and its last ping tell all: it is somewhere in there.
-        ends = [None, *answers, None]
+        inside = [self._groups.get(each.zone) for each in answers]
+        ends = [None, *inside, None]
         telling = np.array(
             [
-                not each.zone or before is None or after is None or not before.zone == each.zone == after.zone
-                for before, each, after in zip(ends, answers, ends[2:], strict=False)
+                each is None or not before is each is after
+                for before, each, after in zip(ends, inside, ends[2:], strict=False)
             ],
             dtype=bool,
         )
@@ -324,8 +331,8 @@ class Stream(Card):
         degrees = self._tangent.inverse(self.area.nearest(mean[kept]))
         radii = self.area.ground(1.0) * math.sqrt(-2 * math.log(0.05)) * np.sqrt(variance[kept])
         for row, number in enumerate(np.flatnonzero(kept).tolist()):
-            if inside := self._zones.get(answers[number].zone):
-                degrees[row], radii[row] = (inside.zone.lon, inside.zone.lat), inside.zone.radius
+            if group := inside[number]:
+                degrees[row], radii[row] = (group.lon, group.lat), group.radius
         return geopandas.GeoDataFrame(
             {"time": pd.to_datetime(times[kept], unit="us", utc=True), "radius_95": radii},
             geometry=geopandas.points_from_xy(*degrees.T),
@@ -376,7 +383,8 @@ class Stream(Card):
         """Hide a place to which the person returns: inside of a disc, nothing is told but that they are in it.
 
         The centre of the disc is drawn at random once, near the place, and kept. Pings in the disc cost no budget, and
-        a year there tells nothing beyond the disc. That a ping is in it is shown exactly, and so is when.
+        a year there tells nothing beyond the disc. That a ping is in it is shown exactly, and so is when. Zones whose
+        discs meet are shown as one, with a disc around them all: which of them somebody is in would tell more.
 
         Parameters
         ----------
@@ -415,6 +423,8 @@ class Stream(Card):
                 known = before or known._replace(name=f"zone {len(self._zones) + 1}")
             self._store.add_zone(known.zone.id, known.text())
             self._zones[known.zone.id] = known
+            self._regroup()
+            self._position = self._published()
         return known.zone
 
     @property
@@ -453,7 +463,7 @@ class Stream(Card):
         return "Stream of live locations", [
             *rows,
             ("area", self.area.name),
-            *((each.name, _zone_words(each)) for each in self._zones.values()),
+            *((each.name, each.words()) for each in self._discs),
             ("last ping", seen),
             (
                 f"a year at one place{' outside of zones' * bool(self._zones)}",
@@ -482,13 +492,14 @@ class Stream(Card):
         saved = self._store.load([(each.stretch, each.grain) for each in self._schedule.accounts])
         self._number = saved.last
         self._zones = {each.zone.id: each for each in map(StreamZone.read, saved.zones)}
+        self._regroup()
         fresh: dict[str, Any] = {"filter": None, "shown": None, "radius": 0.0}
         checkpoint = json.loads(saved.checkpoint) if saved.checkpoint else fresh
         self._filter = Filter(self._habits, state=checkpoint["filter"])
         #: The published place in metres, and its radius when it was published.
         self._shown: tuple[float, float, float] | None = checkpoint["shown"]
         self._radius: float = checkpoint["radius"]
-        #: The id of the zone that the last ping was in.
+        #: The id of the zone that the last ping was in, which stands for its present group.
         self._zone: str | None = checkpoint.get("zone")
         if saved.last:
             self._schedule.restore(saved.held, saved.latest)
@@ -500,6 +511,11 @@ class Stream(Card):
         self._position = self._published()
         self._doubtful = False
 
+    def _regroup(self) -> None:
+        """Find which zones have one answer."""
+        self._discs = groups_of(self._zones.values())
+        self._groups = {each.zone.id: group for group in self._discs for each in group.members}
+
     def _entered(self, lon: float, lat: float) -> Reals:
         """Return a true place in metres of the plane, moved to the edge of the area if it is outside.
 
@@ -509,7 +525,7 @@ class Stream(Card):
         flat = self._tangent.forward_through(np.array([[lon, lat]]), self.area.radius)
         return clamp_to_disc(flat, self.area.radius)
 
-    def _answer(self, paid: Paid, place: Reals | Zone) -> LivePosition:
+    def _answer(self, paid: Paid, place: Reals | ZoneGroup) -> LivePosition:
         """Draw the answer of a ping that was charged, store it, and only then show it; in a zone nothing is drawn."""
         self._number += 1
         self._schedule.pay(paid)
@@ -542,7 +558,7 @@ class Stream(Card):
             self._filter.settle(answer.time / MICROSECONDS, answer.x, answer.y, answer.scale**2)
             self._radius = 2 * answer.scale
             self._shown = answer.x, answer.y, self._radius
-            return self._zone != before
+            return self._groups.get(self._zone) is not self._groups.get(before or "")
         if not answer.scale:
             # A true place, as exact as a phone knows it.
             self._filter.settle(answer.time / MICROSECONDS, answer.x, answer.y, _FIX**2)
@@ -574,9 +590,9 @@ class Stream(Card):
         promised = Decimal(0) if self._promised is None else self._promised.rho
         left = exact.multiply(promised, Decimal(account.capacity - account.spent))
         lat, lon = self._on_earth(*(self._shown or (0.0, 0.0))[:2])
-        radius, inside = self.area.ground(self._radius), self._zones.get(self._zone or "")
+        radius, inside = self.area.ground(self._radius), self._groups.get(self._zone or "")
         if inside is not None:
-            lat, lon, radius = inside.zone.lat, inside.zone.lon, float(inside.zone.radius)
+            lat, lon, radius = inside.lat, inside.lon, inside.radius
         return LivePosition(
             lat=lat,
             lon=lon,
@@ -628,11 +644,6 @@ class Stream(Card):
             raise InvalidParameter("region", region, "a disc or a polygon", remedy)
         ((x, y),) = self._tangent.forward(np.array([[disc[1], disc[0]]]), self.area.radius).values.tolist()
         return (x, y, disc[2]), None
-
-
-def _zone_words(known: StreamZone) -> str:
-    (asked, hidden), radius = known.zone.hiding.asked, known.zone.radius
-    return f"{asked}={hidden}, inside a disc of radius {radius} m nothing else is told"
 
 
 def _refuse_budgets(**given: object) -> None:
