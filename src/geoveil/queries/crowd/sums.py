@@ -23,6 +23,8 @@ Weights: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
 #: The number of points or trips in a block: few enough for the processor's cache.
 _BLOCK = 2**14
+#: The same for trips, of which 16 products are made at a time.
+_TRIPS = 2**11
 #: The number of trips that are sorted at once.
 _SORTED = 2**20
 #: The largest number of sums of flows: 1 GiB for both parts.
@@ -161,7 +163,7 @@ class KernelSums:
         first += cells[1]
         return first, weights[0], weights[1]
 
-    def _add(self, first: NDArray[np.int64], offset: int, numbers: Floats, room: tuple[Floats, Floats]) -> None:
+    def _add(self, first: NDArray[np.int64], offset: int, numbers: Floats, room: Floats) -> None:
         add_exactly((self._sums[0][offset:], self._sums[1][offset:]), first, numbers, self.units, room)
 
     def merge(self, other: KernelSums) -> None:
@@ -199,7 +201,7 @@ class PlaceSums(KernelSums):
             first, along, across = self._located(points[rows])
             if at is not None:
                 first += at[rows] * self._cells
-            room = (np.empty(len(first)), np.empty(len(first)))
+            room = np.empty(len(first))
             for i, row_weight in enumerate(along):
                 weighted = row_weight * w[rows]
                 for j, column_weight in enumerate(across):
@@ -241,22 +243,25 @@ class TripSums(KernelSums):
         """Add trips: origins and destinations (n, 2) in metres, the weight of each (1 unless given) and its slice."""
         (origins, ends), w, at = self._checked([x, destinations], weights, slices)
         width, plane = self._shape[1], math.prod(self._shape)
+        offsets = np.add.outer(np.arange(4) * width, np.arange(4)).ravel()
         for start in range(0, len(origins), _SORTED):
             # Trips from the same cell, one after another, add to sums that are in the processor's cache.
             order = start + np.argsort(self._located(origins[start : start + _SORTED])[0], kind="stable")
-            for piece in range(0, len(order), _BLOCK):
-                rows = order[piece : piece + _BLOCK]
+            for piece in range(0, len(order), _TRIPS):
+                rows = order[piece : piece + _TRIPS]
                 first, along, across = self._located(origins[rows])
                 last, end_along, end_across = self._located(ends[rows])
                 first *= plane
                 first += last
                 if at is not None:
                     first += at[rows] * self._cells
-                room, product = (np.empty(len(first)), np.empty(len(first))), np.empty(len(first))
-                arrivals = [(i * width + j, a * b) for i, a in enumerate(end_along) for j, b in enumerate(end_across)]
+                # The 16 cells around destinations are rows of one array, small enough for the processor's cache.
+                cells = np.add.outer(offsets, first).ravel()
+                arrived = np.array([a * b for a in end_along for b in end_across])
+                product = np.empty(arrived.shape)
+                room = np.empty(arrived.size)
+                weighted = w[rows]
                 for i, row_weight in enumerate(along):
                     for j, column_weight in enumerate(across):
-                        left = row_weight * column_weight * w[rows]
-                        for offset, arrived in arrivals:
-                            np.multiply(left, arrived, out=product)
-                            self._add(first, (i * width + j) * plane + offset, product, room)
+                        np.multiply(row_weight * column_weight * weighted, arrived, out=product)
+                        self._add(cells, (i * width + j) * plane, product.ravel(), room)
