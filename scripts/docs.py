@@ -1,7 +1,8 @@
 """Build the site of the documentation, and check it: ``python scripts/docs.py FOLDER``.
 
 Pages are those of docs/, and a few other files of the project. Parts that follow from the program are generated here,
-so that they cannot drift: a line ``<!-- generated: NAME -->`` of a page is replaced by the result of a function below.
+so that they cannot drift: a line ``<!-- generated: NAME -->`` of a page, and the sentence below it for readers of a
+clone, are replaced by the result of a function below.
 The build fails if a page has a broken link or a missing picture, refers to another host for what it shows, or is too
 large.
 """
@@ -138,7 +139,8 @@ GENERATED: dict[str, Callable[[], str]] = {
 def filled(text: str) -> str:
     """A page with its generated parts; prompts are marked, so that readers copy code without them."""
     text = re.sub(r"^```python\n(?=>>>)", "```pycon\n", text, flags=re.MULTILINE)
-    return re.sub(r"^<!-- generated: (\w+) -->$", lambda found: GENERATED[found[1]](), text, flags=re.MULTILINE)
+    mark = r"^<!-- generated: (\w+) -->\n\*.+\*$"
+    return re.sub(mark, lambda found: GENERATED[found[1]](), text, flags=re.MULTILINE)
 
 
 def linked(text: str, source: str, target: str) -> str:
