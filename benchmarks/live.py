@@ -60,7 +60,7 @@ def phones(days: int | None) -> Iterator[Trip]:
         seconds, first = np.unique(seconds, return_index=True)
         places = rows[first, 1:]
         dates = np.unique((seconds + AHEAD) // DAY)[:days]
-        times = (dates[:, None] * DAY - AHEAD + np.arange(0, DAY, MINUTE)).ravel()
+        times = (dates[:, None] * DAY - AHEAD + np.arange(0.0, DAY, MINUTE)).ravel()
         yield Trip(folder.name, times, *filled(times, seconds, places, stays=True))
 
 
@@ -171,7 +171,9 @@ def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, seeds: int) -
             shown[i], now[i] = (seen.lon, seen.lat, seen.radius_95), (best.lon, best.lat, best.radius_95)
             said[:, i] = [np.nan if fence.inside is None else fence.inside for fence in fences]
         told += [*said]
-        inside += [np.hypot(*disc.tangent.forward(trip.places, 40_000.0).values.T) <= 500 for disc in discs]
+        for disc in discs:
+            assert disc.tangent is not None
+            inside.append(np.hypot(*disc.tangent.forward(trip.places, 40_000.0).values.T) <= 500)
         true = tangent.forward(trip.places, area.radius).values
         answers = stream._store.answers(-(2**62), 2**62)
         released, scales = np.array([[each.x, each.y] for each in answers]), np.array([each.scale for each in answers])
@@ -187,12 +189,14 @@ def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, seeds: int) -
         measured += [errors[0] <= now[:, 2], errors[1] <= shown[:, 2], trip.recorded]
         for part, each in zip(parts, measured, strict=True):
             part.append(each)
-    return Run(*(np.concatenate(part) for part in parts), new=new, fences=watched(inside, told))  # type: ignore[arg-type]
+    columns = dict(zip(Run._fields, map(np.concatenate, parts), strict=False))
+    return Run(**columns, new=new, fences=watched(inside, told))  # type: ignore[arg-type]
 
 
 def recorded(trip: Trip) -> Trip:
     """Return the minutes of a trip that were recorded."""
-    return Trip(trip.name, *(each[trip.recorded] for each in trip[1:]))
+    kept = trip.recorded
+    return Trip(trip.name, trip.times[kept], trip.places[kept], kept[kept])
 
 
 def speed(pings: int = 20_000, block: int = 2_000) -> None:

@@ -24,6 +24,7 @@ from geoveil.errors import BudgetError, InvalidData, InvalidParameter
 from geoveil.geo.tangent import rounding
 from geoveil.live import stream as stream_module
 from geoveil.live.fences import FenceEvent
+from geoveil.live.positions import microseconds_of
 from geoveil.live.store import LedgerStore, MemoryStore
 from geoveil.noise import Reals
 from tests.live.streams import AREA, DAY, HOME, MICROSECONDS, START, Draws, answers, reopened, stream
@@ -123,7 +124,7 @@ def test_crash_costs_one_ping() -> None:
 )
 def test_times_are_rounded_down(time: Any, microseconds: int) -> None:
     """However they are given: otherwise two pings of one stretch could be a microsecond farther apart than it is."""
-    assert stream_module.microseconds_of(time) == START * MICROSECONDS + microseconds
+    assert microseconds_of(time) == START * MICROSECONDS + microseconds
 
 
 def test_times_are_taken_exactly() -> None:

@@ -334,6 +334,37 @@ def test_row_scales_are_caught() -> None:
     assert sorted_tightness(guarantee, x, moved, np.array([scale, 2 * scale]), 0.5) > 10
 
 
+def spread_by_row(whose: str) -> Floats:
+    """The spread of noise that is really drawn on each of four rows without an order, in units of the stated scale."""
+    # The rows are so far apart that sorting leaves them where they are.
+    x, times = np.array([[0.0, 1e6 * row] for row in range(4)]), 300
+    same_bits()
+    if whose == "each":
+        people = np.repeat(np.arange(times), 4)
+        drawn = release_of("points", np.tile(x, (times, 1)), person=people, rho=1e-4, order="hidden").value
+    else:
+        drawn = np.array([release_of("points", x, rho=1e-4, order="hidden").value for _ in range(times)])
+    noise = np.reshape(drawn, (times, 4, 2)) - x
+    return np.asarray(noise.std(axis=(0, 2)) / Points(4, 2, gv.CGP(rho=1e-4), order="hidden").mechanism.scale)
+
+
+@pytest.mark.parametrize("whose", ["one", "each"])
+def test_rows_have_one_noise(whose: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows without an order have noise of the same scale; a sampler whose rows have scales of their own fails."""
+    np.testing.assert_allclose(spread_by_row(whose), 1, atol=0.12)
+    right, together = Gaussian.sample, identity.sample_people
+
+    def uneven(x: Any, drawn: Floats) -> Floats:
+        return np.asarray(x.values + (drawn - x.values) * (1 + np.arange(len(drawn)) % 2)[:, None])
+
+    monkeypatch.setattr(Gaussian, "sample", lambda law, x, source: uneven(x, right(law, x, source)))
+    monkeypatch.setattr(
+        identity, "sample_people", lambda laws, sizes, x, source: uneven(x, together(laws, sizes, x, source))
+    )
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(spread_by_row(whose), 1, atol=0.12)
+
+
 @pytest.mark.parametrize("budget", [{"rho": 1e-4}, {"epsilon": 0.01}])
 @pytest.mark.parametrize("metric", [dist_inf, dist_2, dist_1])
 def test_released_points_are_sorted(budget: dict[str, Any], metric: Any) -> None:

@@ -104,7 +104,8 @@ def _write(transaction: Transaction, pending: dict[str, _Pending], kept: dict[st
     condition, names = transaction.among([*pending])
     held = f"SELECT name, last FROM geoveil_streams WHERE name {condition} ORDER BY name FOR UPDATE"
     found, answered = transaction.ask((held, names), zones_of(transaction, [*pending]))
-    last, zones = dict(found), stored_zones(answered)
+    last: dict[str, int] = dict(found)
+    zones = stored_zones(answered)
     rows: list[tuple[str | int, ...]] = []
     for name, each in pending.items():
         if last[name] != each.pings[0][0] - 1:
