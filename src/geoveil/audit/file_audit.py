@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -140,7 +141,8 @@ def read(
     stated = not hide is rho is epsilon is None
     claimed = checked_claim(promise(hide, rho, epsilon, None)) if stated else known.claim
     plane = Plane(system_of("crs", GEOGRAPHIC), known.area)
-    paths = outputs_in([Path(released)] if isinstance(released, str | Path) else [Path(path) for path in released])
+    given = [released] if isinstance(released, str | os.PathLike) else released
+    paths = outputs_in([Path(path) for path in given])
     outputs = []
     for number, path in enumerate(paths):
         outputs.append(about(path, known, plane))

@@ -133,6 +133,7 @@ def make_files(
         around = own.metres(plane)
     elif crowd is not None:
         around = plane.into(np.column_stack([crowd.geometry.x, crowd.geometry.y]))
+    known = own.labels if own is not None else [] if crowd is None else [*crowd.person.unique()]
     sites = Sites.chosen(wanted.canaries, claimed, plane, source, around)
     made = []
     for number, name in enumerate(names):
@@ -140,7 +141,7 @@ def make_files(
         octets = random_bytes(wanted.canaries) if rng is None else rng.bytes(wanted.canaries)
         side = np.frombuffer(octets, dtype=np.uint8).astype(np.int64) & 1
         again = Sites(sites.ends, sites.kinds, source.permutation(sites.site))
-        labels = _labels(wanted.canaries, source, [] if own is None else own.labels)
+        labels = _labels(wanted.canaries, source, known)
         frame = _canaries(again.places(side), labels, wanted, source, own, crs)
         frame, rows = _mixed(frame, crowd if own is None else own.frame, wanted.pings, source, own is not None)
         with staging_folder(name, overwrite=overwrite) as folder:
@@ -232,12 +233,14 @@ class _OwnRows:
 
 def _labels(count: int, rng: np.random.Generator, others: Sequence[Any]) -> list[str]:
     """Return labels of canaries that look like those of other persons."""
-    taken, found = {str(label) for label in others}, []
+    taken = {str(label) for label in others}
+    found: list[str] = []
     patterns = [*taken] or ["p0000000"]
-    while len(found) < count:
-        pattern = patterns[int(rng.integers(len(patterns)))]
-        # After some attempts there are more digits, so that there are enough labels.
-        pattern += "0" * (len(found) // 1000 if len(patterns) > 1 else 0)
+    for attempt in range(1000 * count):
+        if len(found) == count:
+            break
+        # Where too few labels are left there are more digits.
+        pattern = patterns[int(rng.integers(len(patterns)))] + "0" * (attempt // (20 * count))
         label = re.sub("[0-9]", lambda _: str(rng.integers(1, 10)), pattern)
         label = label if label != pattern or any(map(str.isdigit, label)) else f"{label}{rng.integers(10**6)}"
         if label in taken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,7 +32,7 @@ def audit() -> None:
     """Find out whether a tool gives away more than it claims, from its files alone."""
 
 
-_canaries = {"cls": Option, "heading": "Canaries"}
+_canaries: dict[str, Any] = {"cls": Option, "heading": "Canaries"}
 
 
 @command(
@@ -60,21 +60,21 @@ _canaries = {"cls": Option, "heading": "Canaries"}
 )
 @budget
 @setting("area", required=True, heading="Canaries")
-@click.option("--canaries", default=2000, show_default=True, metavar="N", help="The number of canaries.", **_canaries)  # type: ignore[arg-type]
-@click.option("--pings", default=1, show_default=True, metavar="N", help="The points of each canary.", **_canaries)  # type: ignore[arg-type]
+@click.option("--canaries", default=2000, show_default=True, metavar="N", help="The number of canaries.", **_canaries)
+@click.option("--pings", default=1, show_default=True, metavar="N", help="The points of each canary.", **_canaries)
 @click.option(
     "--crowd", default=0, metavar="N", help="The number of persons of a made-up city around them.", **_canaries
-)  # type: ignore[arg-type]
+)
 @click.option(
     "--among",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
     help="A file of your own, among whose rows the canaries are hidden.",
-    **_canaries,  # type: ignore[arg-type]
+    **_canaries,
 )
 @setting("person", heading="Canaries", help="The column of persons of --among, if it is not recognised.")
 @setting("times", multiple=False, heading="Canaries", help="The column of times of --among, if it is not recognised.")
-@click.option("--runs", default=1, show_default=True, metavar="N", help="The number of files.", **_canaries)  # type: ignore[arg-type]
+@click.option("--runs", default=1, show_default=True, metavar="N", help="The number of files.", **_canaries)
 @gathered("output", output_of, PRINTING)
 def make(
     target: str,
