@@ -115,6 +115,21 @@ ANSWERED: dict[str, tuple[Callable[[], object], str]] = {
     "gv.read('trips.csv')": (lambda: LIBRARY.read, "Use `gv.Locations('trips.csv', person="),
     "gv.anonymize(df)": (lambda: LIBRARY.anonymize, "area='San Francisco').points(hide=200)`."),
     "gv.check('trips.csv')": (lambda: LIBRARY.check, "area='San Francisco').check()`."),
+    "gv.Locations.from_csv('trips.csv')": (
+        lambda: LIBRARY.Locations.from_csv,
+        "Use `gv.Locations('trips.csv', person=",
+    ),
+    "gv.Session(df)": (
+        lambda: LIBRARY.Session(people()),
+        "not DataFrame. Did you mean gv.Locations('trips.csv', person='user', area='San Francisco').session(",
+    ),
+    "gv.CGP(0.1)": (
+        lambda: LIBRARY.CGP(0.1),
+        "Did you mean gv.CGP(rho=0.1), or by the metres that are hidden, gv.CGP.hiding(200)?",
+    ),
+    "gv.GP(0.1)": (lambda: LIBRARY.GP(0.1), "Did you mean gv.GP(epsilon=0.1), or"),
+    "gv.CGP(epsilon=1)": (lambda: LIBRARY.CGP(epsilon=1), "Did you mean gv.GP(epsilon=1)?"),
+    "gv.CGP(hide=200)": (lambda: LIBRARY.CGP(hide=200), "Did you mean gv.CGP.hiding(200)?"),
     "gv.Location": (lambda: LIBRARY.Location, "Did you mean 'Locations'?"),
 }
 

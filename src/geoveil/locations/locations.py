@@ -58,7 +58,7 @@ from geoveil.privacy import Duration, Metric, promise, protected_metric
 from geoveil.queries import EXTENT
 from geoveil.release import CrowdRelease, Release
 from geoveil.settings import LEVELS
-from geoveil.settings.other_names import guesses_answered
+from geoveil.settings.other_names import Answering, guesses_answered
 from geoveil.text.cards import Card
 from geoveil.text.cards import Rows as CardRows
 
@@ -77,7 +77,7 @@ __all__ = ["Locations"]
 
 
 @guesses_answered
-class Locations(Card):
+class Locations(Card, metaclass=Answering):
     """Locations of people, and the questions that can be asked about them.
 
     Parameters
@@ -986,7 +986,9 @@ class Locations(Card):
         if ledger is not None and self._by_row:
             remedy = "A ledger knows persons by their names, and rows have none: name a column of persons."
             raise InvalidParameter("person", ROW, "left out with a ledger", remedy)
-        return Session(self, hide, rho, epsilon, ledger=ledger, subject=subject, label=label, short=short)
+        return Session(
+            self, hide=hide, rho=rho, epsilon=epsilon, ledger=ledger, subject=subject, label=label, short=short
+        )
 
     @steady()
     def frame(self, *, every_row: bool = False) -> geopandas.GeoDataFrame:

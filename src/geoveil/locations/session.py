@@ -17,6 +17,7 @@ from geoveil.errors import BudgetExceeded, InvalidParameter, LedgerError
 from geoveil.facts.wording import protected
 from geoveil.locations.locations import Locations
 from geoveil.privacy import Guarantee, Metric, dist_inf, exact, promise
+from geoveil.settings.other_names import DATA
 from geoveil.text.cards import Rows as CardRows
 
 if TYPE_CHECKING:
@@ -52,15 +53,18 @@ Nothing was charged or released. Give a smaller budget.
     def __init__(
         self,
         locations: Locations,
-        hide: Hide,
-        rho: Rho,
-        epsilon: Epsilon,
         *,
-        ledger: Ledger | None,
-        subject: str | None,
-        label: str | None,
-        short: Short,
+        hide: Hide = None,
+        rho: Rho = None,
+        epsilon: Epsilon = None,
+        ledger: Ledger | None = None,
+        subject: str | None = None,
+        label: str | None = None,
+        short: Short = "refuse",
     ) -> None:
+        if not isinstance(locations, Locations):
+            given = f"Session() takes Locations, and not {type(locations).__name__}"
+            raise TypeError(f"{given}. Did you mean {DATA}.session(rho=1e-3)?")
         self.__dict__.update(locations.__dict__)
         check_ledger(ledger, person=self._has_persons, subject=subject, label=label, short=short)
         self._ledger, self._subject, self._label, self._short = ledger, subject, label, short

@@ -21,6 +21,7 @@ from geoveil.errors import IncompatibleGuarantees, InvalidParameter, Message
 from geoveil.privacy import conversion, exact, meaning
 from geoveil.privacy.exact import Number
 from geoveil.privacy.metrics import Metric, as_metric, dist_inf
+from geoveil.settings.other_names import foreign_names_refused
 from geoveil.text.typed_values import read_length
 
 __all__ = ["CGP", "GP", "UNITS", "Certificate", "Guarantee", "certified", "promise", "total"]
@@ -288,6 +289,7 @@ class CGP(Guarantee):
     symbol: ClassVar[str] = "rho"
     power: ClassVar[int] = 2
 
+    @foreign_names_refused
     def __init__(self, *, rho: Number, metric: str | Metric = dist_inf, unit: str = "m") -> None:
         budget = exact.to_budget("rho", rho)
         if unit != "m":
@@ -471,6 +473,7 @@ class GP(Guarantee):
     symbol: ClassVar[str] = "epsilon"
     power: ClassVar[int] = 1
 
+    @foreign_names_refused
     def __init__(
         self,
         *,

@@ -9,13 +9,17 @@ from typing import ParamSpec, TypeVar
 
 from geoveil.settings import LEVELS, own_name
 
-__all__ = ["AMOUNTS", "foreign_names_refused", "guesses_answered", "own_question", "public_name_error"]
+__all__ = ["AMOUNTS", "DATA", "Answering"]
+__all__ += ["foreign_names_refused", "guesses_answered", "own_question", "public_name_error"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_DATA = "gv.Locations('trips.csv', person='user', area='San Francisco')"
+#: The line that states data.
+DATA = "gv.Locations('trips.csv', person='user', area='San Francisco')"
 _BUDGET = "Give one of hide=200 (metres hidden at 75%), rho= (per square metre) and epsilon= (per metre)."
+#: The guarantees, and the name of the budget of each.
+_BUDGETS = {"CGP": "rho", "GP": "epsilon"}
 #: Words for a budget that say neither the notion nor the unit.
 AMOUNTS = ["privacy", "level", "privacy_level", "budget", "privacy_budget", "noise", "sigma", "scale", "std", "delta"]
 _GROUPS = "geoveil adds noise and does not group people: `release.at_least(10)` blanks the numbers of a map below 10."
@@ -51,7 +55,7 @@ _RELEASE = {
 }
 _LINES = {"Locations": _QUESTIONS, "Release": _RELEASE}
 _MODULE = {
-    _DATA: "read read_csv read_file read_parquet read_geojson open load_csv from_csv from_file Dataset DataFrame "
+    DATA: "read read_csv read_file read_parquet read_geojson open load_csv from_csv from_file Dataset DataFrame "
     "GeoDataFrame Trajectory Trajectories",
     "gv.CGP.hiding(200)": "hiding hide rho guarantee CGeoPrivacy Privacy privacy budget Budget",
     "gv.GP(epsilon=0.01)": "GeoInd GeoIndistinguishability epsilon GeoPrivacy Laplace PlanarLaplace",
@@ -85,10 +89,14 @@ rho= (per square metre) and epsilon= (per metre).
     def call(*args: P.args, **given: P.kwargs) -> T:
         for name, value in given.items():
             if name not in parameters:
-                raise TypeError(f"{called}() has no argument {name!r}. {_right_argument(parameters, name, value)}")
+                right = _right_guarantee if called in _BUDGETS else _right_argument
+                raise TypeError(f"{called}() has no argument {name!r}. {right(parameters, name, value)}")
         if len(args) > unnamed:
             own = [name for name in parameters if name != "self"]
             remedy = _BUDGET if "hide" in own else f"Its arguments are {', '.join(own)}."
+            if called in _BUDGETS:
+                meant = f"gv.{called}({_BUDGETS[called]}={args[-1]!r})"
+                remedy = f"Did you mean {meant}, or by the metres that are hidden, gv.{called}.hiding(200)?"
             raise TypeError(f"{called}() takes its {'other ' * (unnamed > 1)}arguments by name. {remedy}")
         return function(*args, **given)
 
@@ -120,6 +128,17 @@ def _right_argument(parameters: Mapping[str, inspect.Parameter], name: str, valu
     return f"Its arguments are {', '.join(each for each in parameters if each != 'self')}."
 
 
+def _right_guarantee(parameters: Mapping[str, inspect.Parameter], name: str, value: object) -> str:
+    """Return the sentence that names the right argument of a guarantee."""
+    own = own_name(name) or name
+    notion, *other = sorted(_BUDGETS, key=lambda each: _BUDGETS[each] not in parameters)
+    if own == "hide":
+        return f"Did you mean gv.{notion}.hiding({value!r})?"
+    if own == _BUDGETS[other[0]]:
+        return f"Did you mean gv.{other[0]}({own}={value!r})?"
+    return _right_argument(parameters, name, value)
+
+
 def _with_value(own: str, value: object) -> str:
     """Return an argument with a value that was given under another name, such that it is accepted."""
     if own == "protect" and value in ("week", "day", "hour", "minute"):
@@ -149,6 +168,10 @@ def _suggestion(guesses: Iterable[tuple[str, str]], name: str) -> str | None:
     return next((line for line, words in guesses if folded in words.lower().split()), None)
 
 
+class Answering(type):
+    """The type of a class whose own attributes are guessed as well, such as `gv.Locations.from_csv`."""
+
+
 def guesses_answered(owner: type[T]) -> type[T]:
     """Decorate a class: its questions refuse foreign names, and names that it does not have are answered.
 
@@ -170,8 +193,15 @@ def guesses_answered(owner: type[T]) -> type[T]:
         hint = "" if name.startswith("_") else _hint(guesses, name, dir(type(self)))
         raise AttributeError(said + hint, name=name)
 
-    # Not a method in the source: with one, type checkers would take any name for an attribute.
+    def missing_in_class(cls: type, name: str) -> object:
+        said = f"type object {cls.__name__!r} has no attribute {name!r}"
+        hint = "" if name.startswith("_") else _hint(_MODULE, name, dir(cls))
+        raise AttributeError(said + hint, name=name)
+
+    # Not methods in the source: with them, type checkers would take any name for an attribute.
     owner.__getattr__ = missing  # type: ignore[attr-defined]
+    if type(owner) is Answering:
+        Answering.__getattr__ = missing_in_class  # type: ignore[attr-defined]
     return owner
 
 
@@ -202,7 +232,7 @@ Use `gv.Locations('trips.csv', person='user', area='San Francisco').points(hide=
         return AttributeError(said, name=name)
     asked = {line.partition("(")[0]: line for line in _QUESTIONS}
     guesses = dict(_MODULE)
-    guesses |= {f"{_DATA}.{line}": f"{asked_for} {_QUESTIONS[line]}" for asked_for, line in asked.items()}
+    guesses |= {f"{DATA}.{line}": f"{asked_for} {_QUESTIONS[line]}" for asked_for, line in asked.items()}
     guesses |= {"gv.load('released.csv').smooth('walking')": "smooth"}
     return AttributeError(said + _hint(guesses, name, known), name=name)
 
