@@ -142,6 +142,7 @@ def make_files(
         side = np.frombuffer(octets, dtype=np.uint8).astype(np.int64) & 1
         again = Sites(sites.ends, sites.kinds, source.permutation(sites.site))
         labels = _labels(wanted.canaries, source, known)
+        known = [*known, *labels]
         frame = _canaries(again.places(side), labels, wanted, source, own, crs)
         frame, rows = _mixed(frame, crowd if own is None else own.frame, wanted.pings, source, own is not None)
         with staging_folder(name, overwrite=overwrite) as folder:
