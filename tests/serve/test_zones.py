@@ -44,6 +44,25 @@ def test_configured_zones_are_kept(tmp_path: Path) -> None:
     assert not any(digits.encode() in each.read_bytes() for each in kept for digits in FINE)
 
 
+def test_left_out_zones_stay(tmp_path: Path) -> None:
+    """A zone that is taken out of the file hides its place as before, and the start and the live page say so."""
+    path, at = zoned(tmp_path), now() - 7200
+    with running(path) as service:
+        assert not service.service.kept_zones()
+        inside = service.ping("bob/phone", at)
+    with running(config_in(tmp_path)) as service:
+        again = service.ping("bob/phone", at + 120)
+        assert (again["zone"], again["place"], again["left"]) == ("home", inside["place"], inside["left"])
+        (said,) = service.service.kept_zones()
+        assert said.startswith("bob has 1 zone that the configuration does not name.")
+        assert said in service.ask("GET", "/live", "owner").text
+    # What the page advises.
+    path.write_text(path.read_text().replace('name = "bob"', 'name = "robert"'))
+    with running(path) as service:
+        assert "zone" not in service.ping("robert/phone", at + 240)
+        assert not service.service.kept_zones()
+
+
 @pytest.mark.parametrize(("place", "said"), [("nowhere", "places"), ("91,0", "places"), ("1,2,3", "places")])
 def test_bad_zones_are_refused(place: str, said: str, tmp_path: Path) -> None:
     """They are refused at the start, with the name of the person."""

@@ -44,12 +44,14 @@ def serve(file: Path | None, example: bool, holder: str | None) -> None:
         click.echo(give_token(file, holder))
         return
 
-    def ready(address: str, without: list[str]) -> None:
+    def ready(address: str, without: list[str], kept: list[str]) -> None:
         # What was published stays published.
         terminal.state().released = "What was published"
         terminal.say(f"The service is at {address}, and its live page at {address}/live. Ctrl-C ends it.")
         for each in without:
             terminal.say(f"No token yet: geoveil serve {file} --token {each}")
+        for each in kept:
+            terminal.say(each)
 
     # A service is ended by its supervisor as by Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -11,7 +11,8 @@ import logging
 import threading
 import time as clock
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -130,6 +131,8 @@ class Desk:
         self._thread = threading.Thread(target=self._serve, name="geoveil-desk", daemon=True)
         self.latest = latest
         self.paused = set(paused)
+        #: The number of zones in each person's stream that the configuration does not name.
+        self.unnamed: dict[str, int] = {}
         #: What is left of the budget of each person's present stretch.
         self.remaining: dict[str, Decimal] = {}
         #: Called in the thread of the desk after places were published.
@@ -255,7 +258,9 @@ class Desk:
     def _stream(self, person: str) -> Stream:
         stream = self._streams.get(person)
         if stream is None:
-            stream = stream_of(self._persons[person], self._ledger, self._config.centres)
+            stream = stream_of(self._persons[person], self._ledger)
+            named = _declared(self._persons[person], stream, self._config.centres)
+            self.unnamed[person] = len(stream.zones) - len(named)
             self._joint.join(stream)
             self._streams[person] = stream
         if person not in self._answered:
@@ -320,11 +325,11 @@ class Desk:
         return None
 
 
-def stream_of(person: PersonConfig, ledger: Ledger | None = None, centres: str = "") -> Stream:
-    """Return the stream of a person, kept in a ledger with its zones or, to check the configuration, in memory."""
+def stream_of(person: PersonConfig, ledger: Ledger | None = None) -> Stream:
+    """Return the stream of a person, kept in a ledger or, to check the configuration, in memory."""
     kept: dict[str, Any] = {} if ledger is None else {"ledger": ledger, "subject": person.name}
-    try:
-        stream = Stream(
+    with _naming(person):
+        return Stream(
             rho=person.rho,
             hide=person.hide,
             protect=person.protect,
@@ -334,9 +339,19 @@ def stream_of(person: PersonConfig, ledger: Ledger | None = None, centres: str =
             every=person.every,
             **kept,
         )
-        for zone in person.zones if centres else ():
-            stream.zone(zone.place, hide=zone.hide, name=zone.name, centres=centres)
-        return stream
+
+
+def _declared(person: PersonConfig, stream: Stream, centres: str) -> set[str]:
+    """Declare the zones of a person, and return their ids."""
+    with _naming(person):
+        return {stream.zone(each.place, hide=each.hide, name=each.name, centres=centres).id for each in person.zones}
+
+
+@contextmanager
+def _naming(person: PersonConfig) -> Iterator[None]:
+    """Let an error say whose configuration it is about."""
+    try:
+        yield
     except GeoveilError as problem:
         problem.add_note(f"[[person]] {person.name}")
         raise

@@ -40,7 +40,8 @@ def owner_page(service: Service, *, made: str = "", notice: str = "") -> Respons
                 "promise": _words(stream.guarantee),
                 "left": None if remaining is None else float(remaining / stream.guarantee.rho),
                 "remaining": "" if remaining is None else f"{remaining:.3g}",
-                "year": metres(stream.repeated("365 days")) + " outside of zones" * bool(person.zones),
+                "year": metres(stream.repeated("365 days"))
+                + " outside of zones" * bool(person.zones or service.desk.unnamed.get(name)),
                 "devices": [each.name for each in person.devices],
             }
         )

@@ -45,7 +45,7 @@ def give_token(path: Path, holder: str) -> str:
     return token
 
 
-def serve(path: Path, *, ready: Callable[[str, list[str]], None] = lambda address, without: None) -> None:
+def serve(path: Path, *, ready: Callable[[str, list[str], list[str]], None] = lambda *_: None) -> None:
     """Serve until a signal ends it.
 
     Parameters
@@ -53,7 +53,7 @@ def serve(path: Path, *, ready: Callable[[str, list[str]], None] = lambda addres
     path : Path
         The configuration.
     ready : callable
-        Called with the address, and with those who have no token yet.
+        Called with the address, with those who have no token yet, and with sentences on zones that are kept.
     """
     config = read_config(path)
     configure_logs()
@@ -63,7 +63,7 @@ def serve(path: Path, *, ready: Callable[[str, list[str]], None] = lambda addres
     with contextlib.closing(_listen(config)) as listening:
         host, port = listening.getsockname()[:2]
         held = service.holders()
-        ready(f"http://{host}:{port}", [each for each in holders_of(config) if each not in held])
+        ready(f"http://{host}:{port}", [each for each in holders_of(config) if each not in held], service.kept_zones())
         server_of(service).run(sockets=[listening])
 
 

@@ -21,6 +21,7 @@ from geoveil.serve.rates import RateLimit
 from geoveil.serve.readings import PingReading
 from geoveil.serve.tables import Tables
 from geoveil.serve.tokens import TokenBook
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     from geoveil.serve.broker import Broker
@@ -112,7 +113,7 @@ class Service:
 
     def warnings(self) -> list[str]:
         """Return what the owner should change."""
-        found = []
+        found = self.kept_zones()
         if self._watched is not None and may_be_read_by_others(self._watched):
             found.append(f"Others on this machine may read {self._watched.name}: run chmod 600 {self._watched.name}.")
         if self.broker is not None and self.broker.warning:
@@ -129,6 +130,15 @@ class Service:
                 if place.radius > most
             ]
         return found
+
+    def kept_zones(self) -> list[str]:
+        """Return which persons have zones that the configuration does not name, for the owner."""
+        return [
+            f"{name} has {counted(count, 'zone')} that the configuration does not name. What is left out there stays "
+            "hidden: name it again, or show it by giving the person another name, with a new stream and budget."
+            for name, count in self.desk.unnamed.items()
+            if count
+        ]
 
     def measured(self) -> str:
         """Return what Prometheus reads."""
