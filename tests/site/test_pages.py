@@ -48,7 +48,7 @@ DEEP = {"docs/gallery.md"}
 LANGUAGES = {"python", "console", "text", "json"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 #: A line above a block, which readers see, says why it is not run.
-EXEMPT = re.compile(r"^\*Not run in the tests: .{10,}\*\n\n$", re.MULTILINE)
+EXEMPT = re.compile(r"^\*(Not run in the tests: .{10,}|Installing; not part of the tests\.)\*\n\n$", re.MULTILINE)
 #: A line above a block, which readers see, says that it needs Spark.
 SPARK = re.compile(r"^\*Needs Spark: .+\*\n\n$", re.MULTILINE)
 #: Commands of README that the tests cannot run inside themselves.
@@ -75,7 +75,7 @@ class Command(NamedTuple):
 def blocks(text: str) -> list[Block]:
     """The blocks of a page, without those that the page says are not run."""
     found = []
-    for match in re.finditer(r"(^\*N[^\n]*\*\n\n)?^( *)```(\w*)\n(.*?)^\2```$", text, re.MULTILINE | re.DOTALL):
+    for match in re.finditer(r"(^\*[IN][^\n]*\*\n\n)?^( *)```(\w*)\n(.*?)^\2```$", text, re.MULTILINE | re.DOTALL):
         above, indent, language, inside = match.groups(default="")
         if not EXEMPT.match(above):
             plain = re.sub(rf"^{indent}", "", inside, flags=re.MULTILINE)
