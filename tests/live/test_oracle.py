@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 import geoveil as gv
 from geoveil.live import stream as stream_module
 from geoveil.live.account import SlidingAccount
+from geoveil.live.promises import mechanism_of
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.mechanisms import Gaussian
 from tests.live.streams import HOME, MICROSECONDS, START, stream
@@ -141,20 +142,20 @@ def test_joint_law_keeps_promises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def more_than_the_budget(patch: pytest.MonkeyPatch) -> None:
     """The first ping of a stretch pays for ten minutes that the budget does not count."""
-    right = stream_module._mechanism
+    right = mechanism_of
     patch.setattr(
-        stream_module, "_mechanism", lambda promise, capacity, cost: right(promise, capacity - 600 * 10**6, cost)
+        stream_module, "mechanism_of", lambda promise, capacity, cost: right(promise, capacity - 600 * 10**6, cost)
     )
 
 
 def too_little_noise(patch: pytest.MonkeyPatch) -> None:
     """The noise is one hundredth smaller than stated."""
-    right = stream_module._mechanism
+    right = mechanism_of
 
     def mechanism(promise: gv.CGP, capacity: int, cost: int) -> Gaussian:
         return Gaussian(right(promise, capacity, cost).guarantee, 2, 0.99)
 
-    patch.setattr(stream_module, "_mechanism", mechanism)
+    patch.setattr(stream_module, "mechanism_of", mechanism)
 
 
 def forgets_early(patch: pytest.MonkeyPatch) -> None:
@@ -186,7 +187,7 @@ def answers_late_pings(patch: pytest.MonkeyPatch) -> None:
 def looks_at_the_place(patch: pytest.MonkeyPatch) -> None:
     """Whoever moves gets less noise: the budget follows what is private."""
     seen: list[float] = []
-    entered, mechanism = gv.Stream._entered, stream_module._mechanism
+    entered, mechanism = gv.Stream._entered, mechanism_of
 
     def looking(one: gv.Stream, lon: float, lat: float) -> Any:
         seen.append(lat)
@@ -196,7 +197,7 @@ def looks_at_the_place(patch: pytest.MonkeyPatch) -> None:
         return mechanism(promise, capacity, cost if len(seen) > 1 and abs(seen[-1] - seen[-2]) > 1e-3 else cost // 2)
 
     patch.setattr(gv.Stream, "_entered", looking)
-    patch.setattr(stream_module, "_mechanism", moving)
+    patch.setattr(stream_module, "mechanism_of", moving)
 
 
 @pytest.mark.parametrize(

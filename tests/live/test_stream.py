@@ -317,10 +317,10 @@ def test_looking_ahead_is_free() -> None:
     one = stream(rho=5e-3)
     for minute in range(60):
         one.update(START + 60 * minute, **HOME)
-    before = one._filter.state()
+    before = one._belief.filter.state()
     radii = [one.now(START + 3600 * hours).radius_95 for hours in (1, 2, 6)]
     assert radii == sorted(radii)
-    assert one._filter.state() == before
+    assert one._belief.filter.state() == before
     assert one.now() == one.now(START)
 
 
@@ -460,7 +460,7 @@ def one_early(patch: pytest.MonkeyPatch) -> None:
         return account.capacity - account.spent
 
     patch.setattr(SlidingAccount, "left", left)
-    patch.setattr(stream_module, "_mechanism", _whole_budget)
+    patch.setattr(stream_module, "mechanism_of", _whole_budget)
 
 
 def _whole_budget(guarantee: gv.CGP, capacity: int, cost: int) -> Any:

@@ -62,7 +62,7 @@ def told(folder: Path, home: dict[str, float]) -> list[Any]:
     for minute in range(0, 600, 10):
         seen.append(one.update(START + 60 * minute, **(AWAY if minute // 100 % 2 else home)))
         seen.append(one.now(START + 60 * minute + 30))
-    return [*seen, one.track().to_csv(), repr(one), answers(one), one._checkpoint()]
+    return [*seen, one.track().to_csv(), repr(one), answers(one), one._belief.text()]
 
 
 def test_zones_tell_nothing(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def beside(folder: Path, metres: float, place: dict[str, float], *, other_first:
         seen += [one.now(), one.now(START + 60 * minute + 30), fence.chance]
     again = reopened(one)
     assert (again.now(), again.track().to_csv()) == (one.now(), one.track().to_csv())
-    return [*seen, one.track().to_csv(), repr(one), answers(one), one._checkpoint()], one
+    return [*seen, one.track().to_csv(), repr(one), answers(one), one._belief.text()], one
 
 
 def spots(one: gv.Stream) -> list[dict[str, float]]:
@@ -225,7 +225,7 @@ def learns_inside(patch: pytest.MonkeyPatch) -> None:
     def answer(one: gv.Stream, paid: Any, place: Any) -> Any:
         seen = right(one, paid, place)
         if seen.zone:
-            one._filter.settle(paid.time / MICROSECONDS, truth[-1][0], truth[-1][1], 1e4)
+            one._belief.filter.settle(paid.time / MICROSECONDS, truth[-1][0], truth[-1][1], 1e4)
         return seen
 
     truth: list[tuple[float, float]] = []
@@ -254,7 +254,7 @@ def test_year_tells_the_disc(tmp_path: Path) -> None:
     (zone,) = one.zones
     shown = {one.update(START - 365 * DAY + 8 * 3600 * each, **HOME) for each in range(3 * 365)}
     assert {(seen.lat, seen.lon, seen.radius_95) for seen in shown} == {(zone.lat, zone.lon, zone.radius)}
-    assert not one._filter.places.known
+    assert not one._belief.filter.places.known
     ends = one.track(since=START - 3 * DAY)
     assert set(ends.radius_95) == {zone.radius}
     assert set(ends.geometry.x) == {zone.lon}

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geoveil.errors import InvalidParameter, Message
+from geoveil.geo.areas import Area, area_of
+from geoveil.geo.tangent import Tangent
 from geoveil.movement.mixture import MixturePart, chance_within
 
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from geoveil.geo.geometries import Floats
 
-__all__ = ["Fence", "FenceEvent"]
+__all__ = ["Fence", "FenceEvent", "in_plane"]
 
 #: Somebody is taken to be inside from the first of these probabilities on, and outside down to the second.
 _INSIDE, _OUTSIDE = 0.7, 0.3
@@ -93,6 +96,24 @@ class Fence:
         spreads = np.sqrt([a.spread for a in parts])
         x, y = (middles[:, None] + spreads[:, None, None] * _nodes()).transpose(2, 0, 1)
         return float(weights @ shapely.contains_xy(self._polygon, x, y).mean(axis=1))
+
+
+def in_plane(
+    region: object, area: Area, tangent: Tangent
+) -> tuple[tuple[float, float, float] | None, shapely.Polygon | shapely.MultiPolygon | None]:
+    """Return a region in the plane of an area: as a disc, or as a polygon."""
+    import shapely
+
+    if isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and not region.is_empty:
+        flat = shapely.transform(shapely.segmentize(region, 0.02), lambda of: tangent.forward(of, area.radius).values)
+        shapely.prepare(flat)
+        return None, flat
+    disc = area_of(region).disc if isinstance(region, (Area, str)) else None
+    if disc is None:
+        remedy = Message('Give {area:gv.local}, a text such as "37.78,-122.42,300m", or a shapely Polygon.')
+        raise InvalidParameter("region", region, "a disc or a polygon", remedy)
+    ((x, y),) = tangent.forward(np.array([[disc[1], disc[0]]]), area.radius).values.tolist()
+    return (x, y, disc[2]), None
 
 
 @functools.cache

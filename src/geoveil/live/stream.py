@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time as clock
@@ -11,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,17 +21,17 @@ from geoveil.errors import InvalidParameter, LedgerError, Message
 from geoveil.geo.areas import Area, AreaLike, area_of
 from geoveil.geo.tangent import Tangent, clamp_to_disc
 from geoveil.host.arithmetic import steady
-from geoveil.live.fences import Fence, FenceEvent
+from geoveil.live.belief import Belief
+from geoveil.live.fences import Fence, FenceEvent, in_plane
 from geoveil.live.positions import LivePosition, When, degrees_of, instant_of, microseconds_of
+from geoveil.live.promises import concentrated, limit, mechanism_of, refuse_budgets, stretch_of
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
+from geoveil.live.tracks import track_of
 from geoveil.live.zones import StreamZone, ZoneGroup, drawn_zone, groups_of, zone_at
-from geoveil.mechanisms import Gaussian
-from geoveil.movement.filter import Filter
 from geoveil.movement.habits import PERSON, VEHICLE, Habits
-from geoveil.movement.mixture import chance_within, geometric_median, radius_of
 from geoveil.noise import Reals, source_of
-from geoveil.privacy import CGP, Duration, Metric, as_duration, exact, promise, protected_metric
+from geoveil.privacy import CGP, Duration, as_duration, exact, protected_metric
 from geoveil.privacy.durations import MICROSECONDS, duration_words
 from geoveil.text.cards import Card, Rows
 from geoveil.text.words import metres
@@ -51,14 +50,10 @@ _HABITS = {"person": PERSON, "vehicle": VEHICLE}
 _AHEAD = 600
 #: Pings after which the whole state of a stream is stored; a process that opens it learns the rest again.
 _CHECKPOINT = 64
-#: A new place is shown if the estimate is farther from the last one than this share of its 95% radius.
-_MOVED = 0.5
 #: Attempts to charge a ping while other processes charge the same stream.
 _ATTEMPTS = 20
 #: Microseconds after a ping in a zone for which somebody is taken to be in it still.
 _STAYS = 600 * MICROSECONDS
-#: The deviation of a coordinate of a fix in metres, where true places are shown.
-_FIX = 5.0
 _DAY = 86_400 * MICROSECONDS
 
 
@@ -134,13 +129,13 @@ class Stream(Card):
         self._promised: CGP | None = None
         self.limits: tuple[CGP, ...] = ()
         if outside == "precise":
-            _refuse_budgets(hide=hide, rho=rho, protect=protect, within=within, ledger=ledger, subject=subject)
+            refuse_budgets(hide=hide, rho=rho, protect=protect, within=within, ledger=ledger, subject=subject)
         else:
             metric = None if protect is None else protected_metric(protect)
             if metric is None or metric.stretch is None:
                 raise InvalidParameter("protect", protect, 'a length of time such as "1 day"', "A stream has no end.")
-            self._promised = _concentrated(hide, rho, metric)
-            self.limits = tuple(_limit(self._promised, name, given) for name, given in (within or {}).items())
+            self._promised = concentrated(hide, rho, metric)
+            self.limits = tuple(limit(self._promised, name, given) for name, given in (within or {}).items())
         self.area = area_of(area)
         if self.area.disc is None:
             remedy = Message("Give {area:gv.local}, which takes in pings from any distance.")
@@ -265,16 +260,12 @@ class Stream(Card):
         with self._lock:
             if self._doubtful:
                 self._load()
-            at = self._answered if time is None else microseconds_of(time)
-            if self._zone is not None and (at is None or at <= (self._answered or 0) + _STAYS):
+            at = self._belief.answered if time is None else microseconds_of(time)
+            if self._belief.zone is not None and (at is None or at <= (self._belief.answered or 0) + _STAYS):
                 return self._seen(at)
-            ahead = self._filter
-            if at is not None and self._answered is not None and at > self._answered:
-                ahead = ahead.copy()
-                ahead.step(at / MICROSECONDS)
-            x, y = geometric_median(ahead.parts)
+            x, y, radius = self._belief.ahead(at)
             lat, lon = self._on_earth(x, y)
-            radius = self.area.ground(radius_of(ahead.parts, x, y, 0.95, self._radius))
+            radius = self.area.ground(radius)
             return replace(self._seen(at), lat=lat, lon=lon, radius_95=radius, zone=None)
 
     def track(self, since: When | None = None, until: When | None = None) -> geopandas.GeoDataFrame:
@@ -302,42 +293,12 @@ class Stream(Card):
         >>> len(track), track.columns.tolist(), track.crs.to_epsg()
         (11, ['time', 'radius_95', 'geometry'], 4326)
         """
-        import geopandas
-        import pandas as pd
-
-        from geoveil.movement.smoother import smooth
-
         low = -(2**62) if since is None else microseconds_of(since)
         high = 2**62 if until is None else microseconds_of(until)
         # Later pings tell about the end of the track.
         answers = self._store.answers(low - self._schedule.stretch, high + self._schedule.stretch)
-        # Of a stay in a zone, its first and its last ping tell all: it is somewhere in there.
-        inside = [self._groups.get(each.zone) for each in answers]
-        ends = [None, *inside, None]
-        telling = np.array(
-            [
-                each is None or not before is each is after
-                for before, each, after in zip(ends, inside, ends[2:], strict=False)
-            ],
-            dtype=bool,
-        )
-        numbers = np.array([each[:4] for each in answers], dtype=float).reshape(-1, 4)
-        times = np.array([each.time for each in answers], dtype=np.int64)
-        mean, variance = numbers[:, 1:3].copy(), np.zeros(len(answers))
-        if self._promised is not None:
-            smoothed = smooth(mean[telling], times[telling] / MICROSECONDS, numbers[telling, 3], self._habits)
-            mean[telling], variance[telling] = smoothed
-        kept = (times >= low) & (times <= high)
-        degrees = self._tangent.inverse(self.area.nearest(mean[kept]))
-        radii = self.area.ground(1.0) * math.sqrt(-2 * math.log(0.05)) * np.sqrt(variance[kept])
-        for row, number in enumerate(np.flatnonzero(kept).tolist()):
-            if group := inside[number]:
-                degrees[row], radii[row] = (group.lon, group.lat), group.radius
-        return geopandas.GeoDataFrame(
-            {"time": pd.to_datetime(times[kept], unit="us", utc=True), "radius_95": radii},
-            geometry=geopandas.points_from_xy(*degrees.T),
-            crs=4326,
-        )
+        habits = None if self._promised is None else self._habits
+        return track_of(answers, (low, high), self._groups, (self.area, self._tangent), habits)
 
     def fence(self, region: Area | str | Region, name: str = "") -> Fence:
         """Watch a public region: updates then say when it was entered and left. It is free.
@@ -364,9 +325,9 @@ class Stream(Card):
         >>> hall.inside
         True
         """
-        fence = Fence(name or f"fence {len(self._fences) + 1}", *self._region(region))
-        if self._answered is not None:
-            fence.look(self._filter.parts)
+        fence = Fence(name or f"fence {len(self._fences) + 1}", *in_plane(region, self.area, self._tangent))
+        if self._belief.answered is not None:
+            fence.look(self._belief.filter.parts)
         self._fences.append(fence)
         return fence
 
@@ -451,7 +412,7 @@ class Stream(Card):
         length = as_duration("duration", duration)
         if self._promised is None:
             return 0.0
-        spent = min(each.rho * -(-length // _stretch(each)) for each in self.guarantees)
+        spent = min(each.rho * -(-length // stretch_of(each)) for each in self.guarantees)
         return exact.float_up(exact.divide_up(Decimal(1), exact.sqrt_down(2 * spent)))
 
     def _card(self) -> tuple[str, Rows]:
@@ -485,29 +446,19 @@ class Stream(Card):
         """Take over what is stored."""
         first, longer = _DAY, []
         if self._promised is not None:
-            first = _stretch(self._promised)
+            first = stretch_of(self._promised)
             quantum = Fraction(self._promised.rho) / Schedule(first, self._every).capacity
-            longer = [(_stretch(each), int(Fraction(each.rho) / quantum)) for each in self.limits]
+            longer = [(stretch_of(each), int(Fraction(each.rho) / quantum)) for each in self.limits]
         self._schedule = Schedule(first, self._every, longer)
         saved = self._store.load([(each.stretch, each.grain) for each in self._schedule.accounts])
         self._number = saved.last
         self._zones = {each.zone.id: each for each in map(StreamZone.read, saved.zones)}
         self._regroup()
-        fresh: dict[str, Any] = {"filter": None, "shown": None, "radius": 0.0}
-        checkpoint = json.loads(saved.checkpoint) if saved.checkpoint else fresh
-        self._filter = Filter(self._habits, state=checkpoint["filter"])
-        #: The published place in metres, and its radius when it was published.
-        self._shown: tuple[float, float, float] | None = checkpoint["shown"]
-        self._radius: float = checkpoint["radius"]
-        #: The id of the zone that the last ping was in, which stands for its present group.
-        self._zone: str | None = checkpoint.get("zone")
+        self._belief = Belief(self._habits, saved.checkpoint)
         if saved.last:
             self._schedule.restore(saved.held, saved.latest)
-        if not self._radius:
-            x, y, _ = self._shown or (0.0, 0.0, 0.0)
-            self._radius = radius_of(self._filter.parts, x, y, 0.95)
         for answer in saved.since:
-            self._learn(answer)
+            self._belief.learn(answer, self._groups)
         self._position = self._published()
         self._doubtful = False
 
@@ -533,72 +484,40 @@ class Stream(Card):
             ((x, y),) = place.values.tolist()
             answer = ReleasedPing(paid.time, x, y, 0.0)
         elif isinstance(place, Reals):
-            mechanism = _mechanism(self.guarantee, self._schedule.capacity, paid.cost)
+            mechanism = mechanism_of(self.guarantee, self._schedule.capacity, paid.cost)
             ((x, y),) = mechanism.sample(place, self._source).tolist()
             answer = ReleasedPing(paid.time, x, y, mechanism.scale)
         else:
             ((x, y),) = self._entered(place.lon, place.lat).values.tolist()
             # The deviation of a coordinate in a disc.
             answer = ReleasedPing(paid.time, x, y, place.radius / 2, place.id)
-        new = self._learn(answer)
-        self._store.answer(self._number, answer, self._checkpoint() if self._number % _CHECKPOINT == 0 else None)
+        new = self._belief.learn(answer, self._groups)
+        checkpoint = self._belief.text() if self._number % _CHECKPOINT == 0 else None
+        self._store.answer(self._number, answer, checkpoint)
         self._position = self._published()
         self._doubtful = False
         events = tuple(
             FenceEvent(fence.name, entered, instant_of(paid.time))
             for fence in self._fences
-            if (entered := fence.look(self._filter.parts)) is not None
+            if (entered := fence.look(self._belief.filter.parts)) is not None
         )
         return replace(self._position, new=new, events=events)
-
-    def _learn(self, answer: ReleasedPing) -> bool:
-        """Learn from what was released; return whether another place is published from now on."""
-        before, self._zone = self._zone, answer.zone or None
-        if self._zone is not None:
-            self._filter.settle(answer.time / MICROSECONDS, answer.x, answer.y, answer.scale**2)
-            self._radius = 2 * answer.scale
-            self._shown = answer.x, answer.y, self._radius
-            return self._groups.get(self._zone) is not self._groups.get(before or "")
-        if not answer.scale:
-            # A true place, as exact as a phone knows it.
-            self._filter.settle(answer.time / MICROSECONDS, answer.x, answer.y, _FIX**2)
-            last, self._shown, self._radius = self._shown, (answer.x, answer.y, 0.0), 0.0
-            return last is None or (*last,) != self._shown
-        self._filter.step(answer.time / MICROSECONDS)
-        self._filter.update(answer.x, answer.y, answer.scale**2)
-        parts = self._filter.parts
-        x, y = geometric_median(parts)
-        shown = self._shown
-        if shown is not None and before is None:
-            # The estimate has moved by more than half of its radius, or its radius is half of what was published.
-            moved = math.hypot(x - shown[0], y - shown[1])
-            if chance_within(parts, x, y, moved / _MOVED) < 0.95 and chance_within(parts, x, y, shown[2] / 2) < 0.95:
-                self._radius = radius_of(parts, shown[0], shown[1], 0.95, self._radius)
-                return False
-        self._radius = radius_of(parts, x, y, 0.95, self._radius)
-        self._shown = x, y, self._radius
-        return True
-
-    def _checkpoint(self) -> str:
-        """Return what this process believes, to be stored."""
-        state = {"filter": self._filter.state(), "shown": self._shown, "radius": self._radius, "zone": self._zone}
-        return json.dumps(state)
 
     def _published(self) -> LivePosition:
         """Return the published position as of the last ping that was answered."""
         account = self._schedule.accounts[0]
         promised = Decimal(0) if self._promised is None else self._promised.rho
         left = exact.multiply(promised, Decimal(account.capacity - account.spent))
-        lat, lon = self._on_earth(*(self._shown or (0.0, 0.0))[:2])
-        radius, inside = self.area.ground(self._radius), self._groups.get(self._zone or "")
+        lat, lon = self._on_earth(*(self._belief.shown or (0.0, 0.0))[:2])
+        radius, inside = self.area.ground(self._belief.radius), self._groups.get(self._belief.zone or "")
         if inside is not None:
             lat, lon, radius = inside.lat, inside.lon, inside.radius
         return LivePosition(
             lat=lat,
             lon=lon,
             radius_95=radius,
-            time=None if self._answered is None else instant_of(self._answered),
-            age=math.inf if self._answered is None else 0.0,
+            time=None if self._belief.answered is None else instant_of(self._belief.answered),
+            age=math.inf if self._belief.answered is None else 0.0,
             new=False,
             remaining=exact.divide_down(left, Decimal(account.capacity)),
             zone=None if inside is None else inside.name,
@@ -606,14 +525,9 @@ class Stream(Card):
 
     def _seen(self, at: int | None) -> LivePosition:
         """Return the published position as of a time in microseconds."""
-        if self._answered is None or at is None:
+        if self._belief.answered is None or at is None:
             return self._position
-        return replace(self._position, age=max(at - self._answered, 0) / MICROSECONDS)
-
-    @property
-    def _answered(self) -> int | None:
-        """The time of the last ping that was answered, in microseconds."""
-        return None if self._filter.time is None else round(self._filter.time * MICROSECONDS)
+        return replace(self._position, age=max(at - self._belief.answered, 0) / MICROSECONDS)
 
     def _on_earth(self, x: float, y: float) -> tuple[float, float]:
         """Return the latitude and the longitude of a place of the plane, or of the nearest one in the area."""
@@ -627,63 +541,6 @@ class Stream(Card):
         tangent = self.area.tangent
         assert tangent is not None
         return tangent
-
-    def _region(self, region: object) -> tuple[tuple[float, float, float] | None, Any]:
-        """Return a region in the plane: as a disc, or as a polygon."""
-        import shapely
-
-        if isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and not region.is_empty:
-            flat = shapely.transform(
-                shapely.segmentize(region, 0.02), lambda of: self._tangent.forward(of, self.area.radius).values
-            )
-            shapely.prepare(flat)
-            return None, flat
-        disc = area_of(region).disc if isinstance(region, (Area, str)) else None
-        if disc is None:
-            remedy = Message('Give {area:gv.local}, a text such as "37.78,-122.42,300m", or a shapely Polygon.')
-            raise InvalidParameter("region", region, "a disc or a polygon", remedy)
-        ((x, y),) = self._tangent.forward(np.array([[disc[1], disc[0]]]), self.area.radius).values.tolist()
-        return (x, y, disc[2]), None
-
-
-def _refuse_budgets(**given: object) -> None:
-    """Refuse what a precise stream has no use for."""
-    for name, value in given.items():
-        if value is not None:
-            allowed = "left out where outside='precise': nothing is spent, and nothing is promised outside of zones"
-            raise InvalidParameter(name, value, allowed, "Leave it out, or leave out outside= for noise.")
-
-
-def _concentrated(hide: Hide, rho: Rho, metric: Metric) -> CGP:
-    """Return the promise of a stream; its noise is Gaussian, so that it cannot be pure GP."""
-    if (hide is None) == (rho is None):
-        remedy = Message("Give {hide} (metres hidden at 75%) or {rho} (per square metre).")
-        raise InvalidParameter("hide, rho", (hide, rho), "exactly one of them", remedy)
-    guarantee = promise(hide, rho, None, metric)
-    assert isinstance(guarantee, CGP)
-    return guarantee
-
-
-def _limit(guarantee: CGP, name: str, given: Rho) -> CGP:
-    """Return the promise about a longer stretch."""
-    metric = protected_metric(name)
-    if metric is None or metric.stretch is None or metric.stretch <= _stretch(guarantee):
-        allowed = f"a length of time longer than {guarantee.metric.name}"
-        raise InvalidParameter("within", name, allowed, Message("Give the shortest one as {protect}."))
-    return _concentrated(None, given, metric)
-
-
-def _stretch(guarantee: CGP) -> int:
-    stretch = guarantee.metric.stretch
-    assert stretch is not None
-    return stretch
-
-
-@lru_cache(maxsize=256)
-def _mechanism(guarantee: CGP, capacity: int, cost: int) -> Gaussian:
-    """Return the mechanism that may spend this many quanta of a promise: its budget is rounded down."""
-    budget = exact.divide_down(exact.multiply(guarantee.rho, Decimal(cost)), Decimal(capacity))
-    return Gaussian(CGP(rho=budget, metric=guarantee.metric), 2)
 
 
 def _habits(motion: str, area: Area) -> Habits:
