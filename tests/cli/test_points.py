@@ -204,6 +204,27 @@ def test_page_and_figure(run: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "x.html").exists()
 
 
+def test_darwin_core_table(run: Any, tmp_path: Path) -> None:
+    """The released points are written with the terms of Darwin Core as well, if these can hold for them."""
+    asked = ["points", "trips.csv", "-o", "released.csv", *LOCAL, "--hide", "200m", "--yes"]
+    for wrong, said in (
+        (["--darwin-core", "register.gpkg"], r"--darwin-core.*ends in \.csv"),
+        (["--darwin-core", "released.csv"], "both released.csv"),
+        (["--darwin-core", "register.csv", "--smooth", "walking"], "leave --smooth out"),
+    ):
+        done = run(*asked, *wrong)
+        assert done.code == 2, done.err
+        assert re.search(said, done.err), done.err
+    assert not (tmp_path / "released.csv").exists()
+    done = run(*asked, "--darwin-core", "register.csv")
+    assert done.code == 0, done.err
+    assert "register.csv" in done.out
+    register, released = (pd.read_csv(tmp_path / name) for name in ("register.csv", "released.csv"))
+    assert register.decimalLatitude.to_numpy() == pytest.approx(released.latitude.to_numpy())
+    assert (register.coordinateUncertaintyInMeters >= released.radius_95).all()
+    assert register.dataGeneralizations.str.contains("200 m hidden").all()
+
+
 def test_trips_are_released(run: Any, tmp_path: Path) -> None:
     """Origins and destinations need no option; one of them is named, and check says which columns are meant."""
     head = "user,pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude,tip"

@@ -135,6 +135,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "regions": {"type": click.Path(path_type=Path)},
     "target": {"type": click.Path(allow_dash=True, readable=False)},
     "report": {"type": click.Path(dir_okay=False)},
+    "darwin_core": {"type": click.Path(dir_okay=False)},
     "figure": {"type": click.Path(dir_okay=False)},
     "figure_width": {"type": click.FloatRange(40, 1200)},
     "basemap": {"type": click.Path(dir_okay=False, exists=True)},

@@ -20,7 +20,7 @@ from geoveil.errors import FileUnavailable, InvalidParameter
 if TYPE_CHECKING:
     from geoveil.certificates import SigningKey
 
-__all__ = ["SOURCE", "Target", "distinct", "incoming", "target", "target_of", "writable"]
+__all__ = ["SOURCE", "Target", "distinct", "incoming", "tabular", "target", "target_of", "writable"]
 
 #: The argument of commands that read a file.
 SOURCE = click.argument("source", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
@@ -70,6 +70,16 @@ def writable(path: str) -> None:
             "a file in another folder",
             "Choose another folder.",
         )
+
+
+def tabular(path: str, option: str) -> None:
+    """Refuse a table beside the output that cannot be written, before anything is charged."""
+    from geoveil.geo.formats.atomic import check_target
+
+    if Path(path).suffix.lower() != ".csv":
+        raise InvalidParameter(option, path, "a file that ends in .csv", "Choose another name.")
+    writable(path)
+    check_target(Path(path), overwrite=state().overwrite)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import click
 
 from geoveil.cli import terminal
 from geoveil.cli.command import command, gathered
-from geoveil.cli.file_arguments import SOURCE, Target, distinct, incoming, target_of, writable
+from geoveil.cli.file_arguments import SOURCE, Target, distinct, incoming, tabular, target_of, writable
 from geoveil.cli.option_names import OPTIONS
 from geoveil.cli.options import DRAWING, PRINTING, Output, budget_of, output_of
 from geoveil.cli.presentation import (
@@ -90,6 +90,8 @@ class FileQuestion:
     format: str | None
     target: Target
     output: Output
+    #: The file of a table with the terms of Darwin Core.
+    darwin_core: str | None = None
     yes: bool = False
 
     @classmethod
@@ -107,7 +109,7 @@ class FileQuestion:
         output = output_of(**{name: given.pop(name) for name in _ANSWERED if name in given})
         target = target_of(given.pop("target"), given.pop("certificate", None), given.pop("sign"))
         budget, settings = budget_of(**{name: given.pop(name) for name in _BUDGET}), settings_of(given)
-        form, yes = given.pop("format"), given.pop("yes", False)
+        form, yes, register = given.pop("format"), given.pop("yes", False), given.pop("darwin_core", None)
         if question == "points" and settings.times and given["order"] == "public":
             # Times are public: a column of times that is named is released.
             given["keep"] = (*given["keep"], *as_tuple(settings.times))
@@ -126,7 +128,7 @@ class FileQuestion:
             target.key,
             named=source != "-",
         )
-        return cls(request, source, form, target, output, yes)
+        return cls(request, source, form, target, output, register, yes)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other, before anything is read."""
@@ -144,6 +146,10 @@ class FileQuestion:
         if smooth and request.budget.guarantee.symbol != "rho":
             raise click.UsageError(
                 "--smooth needs the noise of concentrated geo-privacy: give --rho, or leave it out."
+            )
+        if smooth and self.darwin_core is not None:
+            raise click.UsageError(
+                "--darwin-core states an error of each point, which smoothed ones do not have: leave --smooth out."
             )
         if settings.times and settings.thin is None and not smooth and not request.crowd:
             if request.question == "points" and settings.protect is None:
@@ -169,6 +175,8 @@ class FileQuestion:
             request.check()
             with self._written(endings) as (written, overwrite):
                 releases = self._run(request, ledger, written, overwrite)
+                if self.darwin_core is not None:
+                    _write_register(self.darwin_core, releases[0])
                 report = None
                 if self.output.drawn:
                     with terminal.waiting("Drawing the map"):
@@ -208,6 +216,7 @@ class FileQuestion:
         if target.path == "-" and self.output.json:
             raise click.UsageError("-o - and --json both write to stdout: name a file with -o.")
         named = {"FILE": self.source, "-o": target.path, "--certificate": target.certificate, **self.output.drawn}
+        named["--darwin-core"] = self.darwin_core
         distinct(
             {**named, "--ledger": self.request.account.place, "--pseudonyms": keys if isinstance(keys, str) else None}
         )
@@ -223,6 +232,8 @@ class FileQuestion:
             for path in self.request.written(folder) if folder.is_dir() else [folder]:
                 writable(str(path))
         drawable(self.output)
+        if self.darwin_core is not None:
+            tabular(self.darwin_core, "--darwin-core")
 
     @contextmanager
     def _written(self, endings: Sequence[str]) -> Iterator[tuple[Path | None, bool]]:
@@ -287,6 +298,14 @@ class FileQuestion:
             lines = terminal.grid(forecast_lines(forecast, numbers))
             terminal.answer(terminal.bold(f"{forecast.question} of {request.name}"), lines)
         terminal.answer("Nothing was released or charged.")
+
+
+def _write_register(path: str, release: Release) -> None:
+    """Write released points as a table with the terms of Darwin Core."""
+    from geoveil.geo.formats.atomic import write_atomically
+
+    table = release.darwin_core()
+    write_atomically(Path(path), lambda new: table.to_csv(new, index=False))
 
 
 def _tell_earlier(request: FileRequest) -> None:
@@ -397,7 +416,7 @@ _yes = click.option("--yes", "-y", is_flag=True, help="Release without asking, e
     f"cat trips.csv | geoveil points - -o - --person user {_AREA} --rho 5e-5 | head -3",
 )
 @_yes
-@question("points", ("keep", "motion", "order", "method", "pseudonyms"), _ANSWERED)
+@question("points", ("keep", "motion", "order", "method", "pseudonyms"), _ANSWERED, (*_FILE, "darwin_core"))
 def points(asking: FileQuestion, yes: bool) -> None:
     """Release every point of a file, with noise.
 
@@ -412,7 +431,8 @@ def points(asking: FileQuestion, yes: bool) -> None:
             terminal.json({"output": target.path, "certificate": release.certificate()})
         else:
             head = f"{target.name}: {release.facts(every_error=False).counted} of {_whose(release.person)}"
-            describe(release, head, [*target.lines[-1:], *done.output.lines])
+            register = [] if asking.darwin_core is None else [("Darwin Core", asking.darwin_core)]
+            describe(release, head, [*target.lines[-1:], *register, *done.output.lines])
 
     replace(asking, yes=yes).answer(show)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["CrowdCounts", "CrowdFields", "CrowdFlows", "CrowdHeatMap", "CrowdRelease"]
 
 #: The largest number of flows that are drawn.
-_DRAWN = 80
+_DRAWN = 40
 
 
 class CrowdFields(ReleaseFields):

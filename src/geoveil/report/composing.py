@@ -43,8 +43,10 @@ _ACROSS, _HEXAGONS = 36, 6_000
 _TRACK, _WIDEST, _THINNEST = 2.5, 10.0, 0.8
 _DASHES = (6.0, 3.0)
 #: The number of vertices of an arc, and the distance of its control point from the straight line between the places,
-#: as a share of the line's length; where it begins and ends, as shares of the whole curve.
-_CORNERS, _BEND, _BEGIN, _END = 24, 0.3, 0.05, 0.9
+#: as a share of the line's length; how far from the places the shortest arc begins and ends, as shares of its length.
+_CORNERS, _BEND, _BEGIN, _END = 24, 0.3, 0.05, 0.1
+#: So many of the largest flows are drawn dark, above the others, and the opacity of these.
+_LARGEST, _PALE = 10, 0.3
 
 #: The shapes of a layer and its legend.
 Drawn: TypeAlias = tuple[list[Shape], list[Key]]
@@ -400,11 +402,18 @@ class _Plan:
             return [], [Key(layer.name, "line", Style(colour, 2.0))]
         most = float(values.max())
 
-        def arc_style(value: float) -> Style:
-            return Style(colour, max(_WIDEST * value / most, _THINNEST), 0.65)
+        def arc_style(value: float, opacity: float = 0.8) -> Style:
+            return Style(colour, max(_WIDEST * value / most, _THINNEST), opacity)
 
         # The largest flows come last, above the others.
-        shapes = [shape for i in np.argsort(values, kind="stable") for shape in _arc(pairs[i], arc_style(values[i]))]
+        order = np.argsort(values, kind="stable")
+        opacities = np.where(np.arange(len(order)) < len(order) - _LARGEST, _PALE, 0.8)
+        shortest = float(np.linalg.norm(pairs[:, 1] - pairs[:, 0], axis=1).min())
+        shapes = [
+            shape
+            for i, opacity in zip(order, opacities, strict=True)
+            for shape in _arc(pairs[i], arc_style(values[i], float(opacity)), shortest)
+        ]
         self.obstacles.add(*(shape.parts[0] for shape in shapes if shape.form == "line"))
         keys = [Key(f"{layer.name}: widths are proportional to {layer.counted}")]
         top, thin = round_below(most), _THINNEST / _WIDEST * most
@@ -412,6 +421,8 @@ class _Plan:
         for size in dict.fromkeys((top, round_below((top * least) ** 0.5), least)):
             fewer = " or fewer" if size == least and values.min() < least else ""
             keys.append(Key(f"{size:,.6g} {layer.counted}{fewer}", "line", arc_style(size)))
+        if len(order) > _LARGEST:
+            keys.append(Key(f"the {_LARGEST} largest are dark, the others pale", "line", arc_style(top, _PALE)))
         # Arcs touch neither their origin nor their destination, so that arrowheads do not cover each other.
         style = Style("public", 4.0)
         shapes.append(Shape("dots", (np.unique(pairs.reshape(-1, 2), axis=0),), style))
@@ -475,24 +486,27 @@ def _split(values: Floats, parts: NDArray[np.int64]) -> list[Floats]:
     return [np.asarray(rows) for rows in np.split(values[order], cuts) if len(rows)]
 
 
-def _arc(ends: Floats, style: Style) -> tuple[Shape, Shape]:
+def _arc(ends: Floats, style: Style, shortest: float) -> tuple[Shape, Shape]:
     """Return the arc between two places, and its arrowhead.
 
     An arc bends to the left of its direction, so that flows in opposite directions do not cover each other. It ends
-    before the destination, so that several arrowheads at one destination can be told apart.
+    before the destination, so that several arrowheads at one destination can be told apart: a tenth of the length of
+    the shortest arc, so that long ones are as close.
 
     Examples
     --------
-    >>> arc, head = _arc(np.array([[0.0, 0.0], [100.0, 0.0]]), Style("public", 2.0))
+    >>> arc, head = _arc(np.array([[0.0, 0.0], [100.0, 0.0]]), Style("public", 2.0), 100.0)
     >>> arc.parts[0].shape, head.parts[0].round(1).tolist(), head.style.width
     ((24, 2), [[90.0, 5.4, -25.6]], 7.0)
     """
     start, end = ends
     across = np.array([start[1] - end[1], end[0] - start[0]])
     control = (start + end) / 2 + _BEND * across
-    along = np.linspace(_BEGIN, _END, _CORNERS)[:, None]
+    share = min(shortest / max(float(np.hypot(*across)), 1e-300), 1.0)
+    last = 1 - _END * share
+    along = np.linspace(_BEGIN * share, last, _CORNERS)[:, None]
     curve = (1 - along) ** 2 * start + 2 * along * (1 - along) * control + along**2 * end
-    east, north = (1 - _END) * (control - start) + _END * (end - control)
+    east, north = (1 - last) * (control - start) + last * (end - control)
     head = np.array([[*curve[-1], np.degrees(np.arctan2(north, east))]])
-    large = replace(style, width=max(2.2 * style.width, 7.0), opacity=0.9)
+    large = replace(style, width=max(2.2 * style.width, 7.0), opacity=min(style.opacity + 0.2, 1.0))
     return Shape("line", (curve,), style), Shape("arrows", (head,), large)

@@ -487,6 +487,12 @@ HEADINGS: Mapping[str, tuple[Setting, ...]] = {
             "A map with the certificate as a page (.html), or the map alone (.png, .svg, .pdf).",
             line=_FILES,
         ),
+        Setting(
+            "darwin_core",
+            "A table (.csv) of the released points with the terms of Darwin Core, such as "
+            "coordinateUncertaintyInMeters and dataGeneralizations, beside the output.",
+            line=_FILE,
+        ),
         Setting("figure", "The map as a figure for print: .pdf, .svg or .png.", line=_FILES),
         Setting("figure_width", "The width of the figure in mm; 180 by default.", float, OnLine(metavar="MM")),
         Setting(
