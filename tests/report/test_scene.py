@@ -175,6 +175,26 @@ def test_flow_widths() -> None:
     assert widths == pytest.approx({"100 persons": large.style.width, "50 persons": small.style.width})
 
 
+def test_largest_flows_stand_out() -> None:
+    """The ten largest flows are darker than the others, above them, and the legend says so; long arcs end as near."""
+    ends = np.array([[-122.45, 37.76], [-122.40, 37.78]]) + np.arange(12)[:, None, None] * [0.0, 0.01]
+    ends[0, 1] = [-122.30, 37.78]
+    values, parts = np.arange(12, 0, -1.0), np.repeat(np.arange(12), 2)
+    scene = compose(
+        (Layer("flows", ends.reshape(-1, 2), "flows", "released", parts, values=values, counted="persons"),)
+    )
+    assert scene is not None
+    [group] = scene.layers
+    opacities = [shape.style.opacity for shape in group.shapes if shape.form == "line"]
+    assert max(opacities[:2]) < min(opacities[2:])
+    assert any("the 10 largest are dark" in key.text for key in group.keys)
+    spots = next(shape.parts[0] for shape in group.shapes if shape.form == "dots")
+    heads = [shape.parts[0][0, :2] for shape in group.shapes if shape.form == "arrows"]
+    away = [np.hypot(*(spots - head).T).min() for head in heads]
+    # The longest arc is the largest flow, which comes last.
+    assert away[-1] < 1.2 * min(away)
+
+
 def overlapping(labels: tuple[Label, ...], pixel: float) -> int:
     """The number of pairs of labels that cover each other at a scale."""
     shown = [label for label in labels if label.finest <= pixel <= label.coarsest]

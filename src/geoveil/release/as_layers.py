@@ -141,9 +141,9 @@ def flows_layer(at: Floats, numbers: Floats, name: str, counted: str, *, least: 
     places = np.stack([at[origin], at[destination]], axis=1).reshape(-1, 2)
     parts = np.repeat(np.arange(len(origin)), 2)
     above = int((numbers > least).sum())
-    note = f"Flows of up to {least:.2g} {counted}, which may be noise, are not drawn."
+    note = f"Flows within one place, and those of up to {least:.2g} {counted}, which may be noise, are not drawn."
     if above > most:
-        note = f"Only the {most} largest of {above:,} flows are drawn; the released file has all of them."
+        note = f"Of {above:,} flows between different places, only the {most} largest are drawn."
     values = numbers[origin, destination]
     return (Layer(name, places, "flows", "released", parts, values=values, counted=counted, note=note),)
 
