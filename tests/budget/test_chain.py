@@ -145,6 +145,6 @@ def test_set_back_accounts_are_noticed(place: str, again: str) -> None:
     with ledger._book.writing(["ann"]) as (transaction, journal):
         journal.add(again, gv.CGP(rho=2), [("ann", "2")])
         journal.write(transaction)
-        transaction.update_accounts("total", [("2", "ann")])
+        transaction.update("geoveil_accounts", "total", "subject", [("2", "ann")])
     with pytest.raises(LedgerTampered, match="Entry 2"):
         ledger.verify()

@@ -257,7 +257,8 @@ class Journal:
         transaction.insert("geoveil_history", Line._fields, self._lines)
         transaction.insert("geoveil_postings", ("number", "subject", "amount"), self._postings)
         transaction.write("UPDATE geoveil_head SET number = ?, hash = ? WHERE one = 1", (self.number, self.hash))
-        transaction.update_accounts("spent", [(written(self.accounts[name].spent), name) for name in self._touched])
+        spent = [(written(self.accounts[name].spent), name) for name in self._touched]
+        transaction.update("geoveil_accounts", "spent", "subject", spent)
 
 
 class Book:

@@ -261,7 +261,7 @@ class Ledger(Card):
             event, amount = "lower" if reason is None else "override", written(total.budget)
             entry = journal.add(event, total, [(name, amount)], query=reason or "")
             journal.write(transaction)
-            transaction.update_accounts("total", [(amount, name)])
+            transaction.update("geoveil_accounts", "total", "subject", [(amount, name)])
             return entry
 
         return self._book.write(work, [name])

@@ -93,12 +93,12 @@ class _PostgresTransaction(Transaction):
             (json.dumps(rows),),
         )
 
-    def update_accounts(self, column: str, rows: Sequence[tuple[str, str]]) -> None:
+    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[str | int, str]]) -> None:
         if len(rows) <= FEW:
-            return super().update_accounts(column, rows)
+            return super().update(table, column, key, rows)
+        value = "(new->>0)::bigint" if isinstance(rows[0][0], int) else "new->>0"
         self.write(
-            f"UPDATE geoveil_accounts SET {column} = new->>0 FROM json_array_elements(?::json) AS new "
-            "WHERE subject = new->>1",
+            f"UPDATE {table} SET {column} = {value} FROM json_array_elements(?::json) AS new WHERE {key} = new->>1",
             (json.dumps(rows),),
         )
 

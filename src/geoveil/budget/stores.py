@@ -109,9 +109,9 @@ class Transaction(ABC):
         """Insert rows of texts and integers with the commit."""
         self.write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *rows)
 
-    def update_accounts(self, column: str, rows: Sequence[tuple[str, str]]) -> None:
-        """Update a column of accounts with the commit; `rows` are pairs of a value and a subject."""
-        self.write(f"UPDATE geoveil_accounts SET {column} = ? WHERE subject = ?", *rows)
+    def update(self, table: str, column: str, key: str, rows: Sequence[tuple[str | int, str]]) -> None:
+        """Update a column with the commit; `rows` are pairs of a new value and of what is in the column `key`."""
+        self.write(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", *rows)
 
     @abstractmethod
     def commit(self) -> None:

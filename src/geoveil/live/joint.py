@@ -117,6 +117,6 @@ def _write(transaction: Transaction, pending: dict[str, _Pending], kept: dict[st
             rows.append((name, number, *paid, written(answer)))
     transaction.insert("geoveil_pings", ("stream", "number", *Paid._fields, "answer"), rows)
     ends = [(each.pings[-1][0], name) for name, each in pending.items()]
-    transaction.write("UPDATE geoveil_streams SET last = ? WHERE name = ?", *ends)
+    transaction.update("geoveil_streams", "last", "name", ends)
     checked = [(*each.checkpoint, name) for name, each in pending.items() if each.checkpoint is not None]
     transaction.write("UPDATE geoveil_streams SET checkpoint = ?, checked = ? WHERE name = ?", *checked)
