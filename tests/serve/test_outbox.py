@@ -61,18 +61,19 @@ def test_targets_get_places(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_repeats_are_deduplicated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("repeats", [100, pytest.param(1000, marks=pytest.mark.deep)])
+def test_repeats_are_deduplicated(repeats: int, tmp_path: Path) -> None:
     """A target that dedupes by place and time holds each place once, however often it had to be repeated."""
     with (
         receiving() as target,
         running(config_in(tmp_path, _TARGET.format(kind="recorder", url=target.url))) as service,
     ):
         # It stores what it gets, and says that it has not.
-        target.statuses = [500] * 1000
+        target.statuses = [500] * repeats
         start = now() - 7200
         for minute in range(20):
             service.ping("ann/phone", start + 61 * minute)
-        requests = target.wait(1020, 120)
+        requests = target.wait(repeats + 20, 120)
         held = {(each.message["lat"], each.message["lon"], each.message["tst"]) for each in requests}
         assert sorted(tst for _, _, tst in held) == [start + 61 * minute for minute in range(20)]
         assert not state_of(service).stopped

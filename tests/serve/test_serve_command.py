@@ -33,7 +33,7 @@ def free_port() -> int:
 
 @pytest.mark.slow
 @POSIX
-@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("ending", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.deep)])
 def test_command_serves(ending: str, tmp_path: Path) -> None:
     """From the example to a running service: tokens are printed once, and the end is a sentence and no traceback."""
     example = run("serve", "--example", folder=tmp_path)
@@ -62,7 +62,7 @@ def test_command_serves(ending: str, tmp_path: Path) -> None:
     assert f"The service is at {url}" in said
     assert "No token yet: geoveil serve geoveil.toml --token owner" in said
     assert "ann/phone" not in said
-    assert "The service has ended" in said
+    assert "The service has ended" in said, err
     assert "Traceback" not in err
     assert serving.returncode == 0
     assert token not in out + err
@@ -89,9 +89,10 @@ def test_wrong_commands_are_explained(words: list[str], said: str, tmp_path: Pat
 
 @pytest.mark.slow
 @POSIX
-def test_demonstration_replays_a_day() -> None:
-    """Half an hour of the demonstration ends with published places, their errors, and the pages' addresses."""
-    line = [sys.executable, "scripts/demo_live.py", "--once", "--minutes", "30", "--port", str(free_port())]
+@pytest.mark.parametrize("minutes", [6, pytest.param(30, marks=pytest.mark.deep)])
+def test_demonstration_replays_a_day(minutes: int) -> None:
+    """Some minutes of the demonstration end with published places, their errors, and the pages' addresses."""
+    line = [sys.executable, "scripts/demo_live.py", "--once", "--minutes", str(minutes), "--port", str(free_port())]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
     assert done.returncode == 0, done.stderr
     for person in ("ann", "bob"):
