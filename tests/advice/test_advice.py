@@ -224,3 +224,13 @@ def test_projected_geometry() -> None:
     rng = np.random.default_rng(1)
     points = geopandas.GeoSeries.from_xy(*rng.normal([[2_680_000], [1_250_000]], 3000, (2, 50)), crs=2056)
     assert gv.Locations(points, person="row").check().uses
+
+
+def test_one_person_is_no_crowd() -> None:
+    """A map and counts of one person are hopeless; those of two are not for this reason."""
+    for persons in (1, 2):
+        frame = rows(persons, 300)
+        for name in ("map", "counts"):
+            best = used(frame, name).best
+            assert ("of one person" in best.text) == (persons == 1)
+            assert best.verdict == "hopeless" or persons == 2

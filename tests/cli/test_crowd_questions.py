@@ -128,8 +128,12 @@ def test_missing_options_are_named(command: list[str], said: str, run: Any, fold
 
 
 def test_without_unit_one_person(run: Any, folder: Path) -> None:
-    """Without --person all points are taken as one person's, and a note says so."""
-    done = run("heatmap", str(folder / "points.csv"), "--cell", "5km", *AREA)
+    """Without --person all points are taken as one person's, which a note says; a map of one person is refused."""
+    asked = ["heatmap", str(folder / "points.csv"), "--cell", "5km", *AREA]
+    done = run(*asked)
+    assert done.code == 2
+    assert "a map of one person would only tell where this person is" in done.err
+    done = run(*asked, "--yes")
     assert done.code == 0, done.err
     assert "All points are taken as one person's" in done.err
     assert "1 person\n" in re.sub(r" +\n", "\n", done.out)

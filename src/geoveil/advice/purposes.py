@@ -68,6 +68,8 @@ _FEW_POINTS, _THINNED = 12, 0.8
 #: The ratio of the radius that holds 95% of a two-dimensional Gaussian to its standard deviation along an axis, and to
 #: its root mean square.
 _RADIUS, _MEAN_SQUARE = math.sqrt(2 * math.log(20)), math.sqrt(math.log(20))
+#: The smallest crowd: persons, or days of a person if these are what is protected.
+_CROWD = 1.5
 #: Time is not cut into slices.
 _WHOLE = Slices()
 
@@ -359,6 +361,8 @@ class MapPurpose(Purpose):
     def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
         crowd, total, side = rows.crowd(wanted.metric), _total(rows, wanted), rows.side
+        if total < _CROWD:
+            return [_alone(total, "a map of one person")]
         flat, strength = in_the_plane(wanted, rows.plane.area), math.sqrt(_gaussian_rho(wanted))
 
         def offer(cell: float) -> tuple[float, Outlook]:
@@ -419,6 +423,8 @@ class CountPurpose(Purpose):
     def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
         total, found = _total(rows, wanted), []
+        if total < _CROWD:
+            return [_alone(total, "counts of one person")]
         for resolution, area in _HEXAGONS.items():
             if _FEW_DISTRICTS * area <= rows.side**2 <= _MOST_HEXAGONS * area:
                 public = self._counted(rows, wanted, total, resolution, rows.side)
@@ -446,7 +452,8 @@ class CountPurpose(Purpose):
 def count_outlook(rows: PublicRows, guarantee: Guarantee, areas: Floats) -> Outlook:
     """Return what to expect of counts in regions of these areas in m²."""
     wanted = rows.protecting(guarantee, rows.protect, crowd=True)
-    return _counted(_total(rows, wanted), wanted, areas, len(areas))
+    total = _total(rows, wanted)
+    return _alone(total, "counts of one person") if total < _CROWD else _counted(total, wanted, areas, len(areas))
 
 
 def _counted(total: float, guarantee: Guarantee, areas: Floats, districts: float) -> Outlook:
@@ -457,6 +464,12 @@ def _counted(total: float, guarantee: Guarantee, areas: Floats, districts: float
     mean = f"{float(f'{total / districts:.2g}'):,.10g}"
     told = f"the count of a district of {size} is typically off by {error:.2g} of {mean} persons"
     return Outlook(error, "persons", f"±{error:.2g} in {size}", told, verdict)
+
+
+def _alone(total: float, what: str) -> Outlook:
+    """Return what to expect of a crowd of one."""
+    told = f"{what} would only tell where this person is, blurred: a crowd needs others"
+    return Outlook(total, "persons", "", told, "hopeless")
 
 
 def _square_km(area: float) -> str:
@@ -474,6 +487,8 @@ class FlowPurpose(Purpose):
     def offers(self, rows: PublicRows, guarantee: Guarantee) -> Sequence[Outlook]:
         wanted = rows.protecting(guarantee, rows.protect, crowd=True)
         total = _total(rows, wanted)
+        if total < _CROWD:
+            return [_alone(total, "flows of one person")]
         found = advise_flows(total, rows.side**2, _gaussian_rho(wanted))
         verdict = _resolved(found.cell, rows, _MANY_PLACES, _FEW_PLACES)
         told = f"flows between cells of {metres(found.cell)}, all of them together wrong by about {found.share:.0%}"

@@ -74,6 +74,8 @@ _LEARNT = 16
 COUNTS_SHARE = 2 / 3
 #: For the choice of blurs: persons in a clump (at least, for each person of the crowd, at most), as among check-ins,
 _CLUMP, _CLUMP_GROWTH, _LARGEST_CLUMP = 2.0, 0.0015, 15.0
+#: of which there are less, down to this share, if fewer people than this are at borders,
+_SPARSE, _LEAST_CLUMP = 200.0, 0.3
 #: for so many regions. Fewer of them have shorter borders in all, at which fewer places with very many people are.
 _USUAL_REGIONS = 250
 #: ∫_border E ds is about this times S·P·length, for a map that shows people clearly.
@@ -128,7 +130,8 @@ def count_blurs(persons: float, rho: float, areas: Floats, lengths: Floats, *, u
     area, length = float(np.median(areas)), float(np.median(lengths))
     power = unit * max(persons, unit) / float(np.sum(areas)) * length
     at_borders = persons / unit * math.sqrt(len(areas) / _USUAL_REGIONS)
-    clump = min(_CLUMP + _CLUMP_GROWTH * at_borders, _LARGEST_CLUMP)
+    alone = min(max(at_borders / _SPARSE, _LEAST_CLUMP), 1.0)
+    clump = min(_CLUMP * alone + _CLUMP_GROWTH * at_borders, _LARGEST_CLUMP)
     noise = unit**2 / (2 * math.pi * COUNTS_SHARE * rho)
     missed = _MISSED * clump * math.sqrt(len(areas)) * power
     narrow = (2 * noise / missed) ** (1 / 3)
