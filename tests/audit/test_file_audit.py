@@ -13,6 +13,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.errors import InvalidFile
+from geoveil.text.words import metres
 from tests.audit import rules
 
 AREA = "37.77,-122.42,10km"
@@ -41,8 +42,10 @@ def test_weak_tools_are_found(tmp_path: Path) -> None:
     found = read(tmp_path, noisy(made(tmp_path, canaries=2000), 9))
     assert found.found
     assert 1 < found.bound / float(found.claim.budget) < 9
-    for text in ("does not keep its claim", "99% confidence", "to hide 200 m", "times as much as it claims"):
+    for text in ("does not keep its claim", "99% confidence", "It hides at most", "not 200 m", "does not depend on"):
         assert text in found.verdict(), text
+    assert "times the claimed budget" in found.table()[1][0][2]
+    assert "would be at most 1%" in found.assumptions()
 
 
 def test_nothing_is_no_proof(tmp_path: Path) -> None:
@@ -50,6 +53,8 @@ def test_nothing_is_no_proof(tmp_path: Path) -> None:
     found = read(tmp_path, noisy(made(tmp_path)))
     assert (found.found, found.faults) == (False, ())
     assert "no proof" in found.verdict()
+    assert "9 times the claimed budget is caught" in found.assumptions()
+    assert "accus" not in found.assumptions()
     assert "Whether a second run repeats its noise was not tested" in found.assumptions()
 
 
@@ -95,6 +100,18 @@ def test_saved_outcomes_agree(tmp_path: Path) -> None:
     assert "grid edges" in [each["fault"] for each in told["tests"] if each["found"]]
     assert found.verdict()[:40] in repr(found)
     assert "<svg" in found._repr_html_()
+    for part in (found.following(), "released.csv, audited on", gv.__version__):
+        assert part in page, part
+
+
+def test_clearest_distance_agrees(tmp_path: Path) -> None:
+    """The distance that the verdict names is a row of the table, and marked in the picture."""
+    found = read(tmp_path, noisy(made(tmp_path, canaries=2000), 9))
+    distance = found.worst_distance()
+    assert distance is not None
+    assert f"places {metres(distance)} apart" in found.verdict()
+    assert [f"places {metres(distance)} apart", "MORE THAN CLAIMED"] in [row[:2] for row in found.table()[1]]
+    assert f"{metres(distance)} (clearest)" in found._repr_html_()
 
 
 def test_guesses_are_counted(tmp_path: Path) -> None:
@@ -127,7 +144,9 @@ def test_dependent_runs_hold(tmp_path: Path) -> None:
     found = gv.audit.read(out, secret=tmp_path / "audit.json")
     assert [verdict.independent for verdict in found.verdicts] == [True, False]
     assert [verdict.found for verdict in found.verdicts] == [True, True]
-    assert "take each run as one trial" in found.assumptions()
+    assert "each run is one trial" in found.assumptions()
+    assert "does not depend on that of others" in found.assumptions()
+    assert "does not depend on that of others" in found.verdict()
 
 
 @pytest.mark.slow

@@ -7,10 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 import geoveil as gv
 from geoveil.audit import Audit
+from geoveil.audit.findings import Case, find
+from geoveil.audit.outputs import about
+from geoveil.audit.secret import Secret
+from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
+from geoveil.geo.planes import Plane
 from tests.audit import rules
 from tests.audit.rules import Rule
 
@@ -116,6 +123,85 @@ def test_metadata_is_searched(tmp_path: Path) -> None:
     released.write_text(text)
     (folder / "released.log").write_text("\n".join(f"moved {y}, {x}" for y, x in rows[:300]))
     assert fault in found()
+
+
+@pytest.mark.parametrize("name", ["a fixed seed", "a seed of the person", "neighbours alike"])
+def test_assumptions_are_no_claim(name: str) -> None:
+    """Noise that repeats, or that neighbours share, is found and named, but breaks no claim about one person's run."""
+    rule, fault = FAULTS[name]
+    found = audited(rule, canaries=2000)
+    assert (found.found, found.refuted, found.faults) == (True, False, (fault,))
+    assert "does not keep its claim" not in found.verdict()
+    assert [row[1] for row in found.table()[1] if row[0] == fault] == ["NOT AS ASSUMED"]
+    tests = {str(each["fault"]): each for each in found.data()["tests"]}  # type: ignore[attr-defined]
+    assert (tests[fault]["found"], tests[fault]["breaks_the_claim"]) == (True, False)
+
+
+def test_shared_noise_breaks_claims() -> None:
+    """One offset for all breaks the claim whatever the dependence between persons, and the verdict says so."""
+    found = audited(rules.shared(noise()), canaries=2000)
+    assert found.refuted
+    assert "the same noise for several persons" in found.faults
+    assert not next(each for each in found.findings if each.name == "the same noise for several persons").independent
+
+
+def test_dependence_spoils_bounds(tmp_path: Path) -> None:
+    """Where noise is seen to depend on others', a bound that assumes independence does not refute the claim."""
+    found = audited(lambda rows: neighbours(rows, noise()), canaries=2000)
+    assert any(verdict.found for verdict in found.verdicts)
+    assert (found.found, found.refuted) == (True, False)
+    assert "One file cannot show" in found.verdict()
+    assert "--runs 20" in found.following()
+
+
+def neighbours(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Rows with too little noise, half of which is that of the row before."""
+    spread = rng.normal(scale=rules.SCALE / 3, size=(len(rows) + 1, 2))
+    return rules.moved(rows, spread[1:] + spread[:-1])
+
+
+def case_of(folder: Path, keep: Callable[[Case], NDArray[np.bool_]], pings: int = 1) -> Case:
+    """Gaussian noise that keeps the claim, released for those alone whom a rule on released points keeps."""
+    secret = folder / "audit.json"
+    [made] = gv.audit.make(
+        folder / "canaries.csv", secret=secret, hide=200, area=AREA, pings=pings, rng=np.random.default_rng(4)
+    )
+    rows = rules.gaussian(noise(), 1 / pings)(pd.read_csv(made))
+    rows.to_csv(folder / "released.csv", index=False)
+    known = Secret.read(secret)
+    plane = Plane(system_of("crs", GEOGRAPHIC), known.area)
+    whole = Case(known, [about(folder / "released.csv", known, plane)], plane, known.claim)
+    labels = np.array(whole.output.made.persons)[keep(whole)]
+    rows[rows.person.isin(labels)].to_csv(folder / "released.csv", index=False)
+    return Case(known, [about(folder / "released.csv", known, plane)], plane, known.claim)
+
+
+def test_dropping_clear_points_passes(tmp_path: Path) -> None:
+    """A tool that looks at the mean of a person's noisy points alone, and releases the clear ones, is not accused."""
+
+    def clear(case: Case) -> NDArray[np.bool_]:
+        way = case.ends[:, 1] - case.ends[:, 0]
+        along = ((case.output.means() - case.ends.mean(axis=1)) * way).sum(axis=1) / case.apart**2
+        return np.asarray(np.abs(along) > 0.8)
+
+    case = case_of(tmp_path, clear, pings=2)
+    assert (case.shown >= 0).mean() < 0.7
+    assert not [each.name for each in find(case, 0.005) if each.found]
+
+
+def test_missing_points_are_misses(tmp_path: Path) -> None:
+    """Of all pairs of places, one canary counts in tests of digits, with a released point or without."""
+
+    def by_digits(case: Case) -> NDArray[np.bool_]:
+        rest = (case.output.degrees - case.degrees[case.output.person]) * 1000
+        near = np.zeros(len(case.side), dtype=bool)
+        near[case.output.person] = (np.abs(rest - np.round(rest)) < 0.1).all(axis=1)
+        return near
+
+    case = case_of(tmp_path, by_digits)
+    assert 0 < (case.shown >= 0).mean() < 0.1
+    assert len(case.one_each) == len(np.unique(case.sites.site[case.paired]))
+    assert not [each.name for each in find(case, 0.005) if each.found]
 
 
 #: What an audit of 2,000 canaries has to find in 99 of 100 audits: the rule of a generator, and the area.

@@ -104,6 +104,8 @@ DRAWN = (
     f"flows {_DATA} --cell 25km --person taxi --trip taxi {_AREA} --hide 200m",
     f"hull {_DATA} -o charged.geojson {_AREA} --rho 4e-4 --ledger b.db --subject ann",
     "verify r.csv",
+    f"audit make -o canaries.csv --secret audit.json --hide 200m {_AREA} --canaries 500",
+    "audit read canaries.csv --secret audit.json",
     "key create lab",
     "key show lab.pub.pem",
     "key trust lab.pub.pem",
@@ -218,11 +220,18 @@ def test_every_command_has_output() -> None:
     Apart from those that print a script, change nothing that is seen, take hours, or serve pages.
     """
     seen = {
-        f"geoveil {' '.join(line.split()[: 2 if line.startswith(('budget', 'key')) else 1])}"
+        f"geoveil {' '.join(line.split()[: 2 if line.startswith(('audit', 'budget', 'key')) else 1])}"
         for line in (*FIXED, *DRAWN)
     }
     other = {"geoveil budget", "geoveil key", "geoveil experiments", "geoveil experiments run", "geoveil completion"}
-    other |= {"geoveil budget forget", "geoveil budget restore", "geoveil serve", "geoveil studio", "geoveil zones"}
+    other |= {
+        "geoveil budget forget",
+        "geoveil budget restore",
+        "geoveil serve",
+        "geoveil studio",
+        "geoveil zones",
+        "geoveil audit",
+    }
     assert {*EVERY} - other <= seen
 
 

@@ -93,12 +93,12 @@ class Canaries:
     @cached_property
     def distance(self) -> Floats:
         """The distance between the two places of each person in metres."""
-        return np.hypot(*(self.b - self.a).T)
+        return np.asarray(np.hypot(*(self.b - self.a).T))
 
     @cached_property
     def direction(self) -> Floats:
         """The direction of the line through both places: degrees from east towards north, from 0 to 180."""
-        return np.degrees(np.arctan2(*(self.b - self.a).T[::-1])) % 180
+        return np.asarray(np.degrees(np.arctan2(*(self.b - self.a).T[::-1])) % 180)
 
     @cached_property
     def true(self) -> Floats:

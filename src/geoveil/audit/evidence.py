@@ -143,7 +143,8 @@ def judge(
     guarantee : CGP or GP
         What the tool claims for each person.
     level : float
-        The largest probability that a tool that keeps its claim is accused.
+        The largest probability that a tool that keeps its claim is accused: below 1/4, as the limits of rates for
+        canaries of different rates hold up to there.
     gaussian : bool
         Whether the claim is Gaussian noise with this CGP, which refutes more than any mechanism with it.
     independent : bool
@@ -162,7 +163,7 @@ def judge(
     >>> verdict.found, verdict.bound < 2e-4
     (True, True)
     """
-    checks.number("level", level, above=0, below=0.5, remedy="0.01 accuses one honest tool in a hundred.")
+    checks.number("level", level, above=0, below=0.25, remedy="0.01 accuses one honest tool in a hundred.")
     usable = np.arange(len(canaries))
     if isinstance(guarantee, GP) and guarantee.within is not None:
         usable = np.flatnonzero(canaries.distance <= float(guarantee.within))

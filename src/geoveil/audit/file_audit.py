@@ -128,13 +128,13 @@ def read(
     Returns
     -------
     Audit
-        `found`, `verdict()`, `faults`, `bound`, `table()`, `data()` and `save("audit.html")`.
+        `found`, `refuted`, `verdict()`, `faults`, `bound`, `table()`, `data()` and `save("audit.html")`.
 
     Examples
     --------
-    >>> made = gv.audit.make(folder / "canaries.csv", secret=folder / "audit.json", hide=200, area=bay, canaries=200)
+    >>> made = gv.audit.make(folder / "canaries.csv", secret=folder / "audit.json", hide=200, area=bay, canaries=400)
     >>> found = gv.audit.read(made, secret=folder / "audit.json")    # a tool that changes nothing
-    >>> found.found, found.faults[0]
+    >>> found.refuted, found.faults[0]
     (True, 'true coordinates in the output')
     """
     known = Secret.read(Path(secret))
@@ -187,6 +187,7 @@ def _judged(
         any(len(case.outputs) > 1 for case in cases),
         tuple(notes),
         tuple(guesses(cases, claim)),
+        tuple(output.path.name for output in outputs),
     )
 
 
@@ -258,8 +259,8 @@ def tool(
     --------
     >>> def truncated(rows):
     ...     return rows.assign(latitude=rows.latitude.round(2), longitude=rows.longitude.round(2))
-    >>> found = gv.audit.tool(truncated, hide=200, area=bay, canaries=500)
-    >>> found.found, "grid edges" in found.faults
+    >>> found = gv.audit.tool(truncated, hide=200, area=bay, canaries=2000)
+    >>> found.refuted, "grid edges" in found.faults
     (True, True)
     """
     claim = checked_claim(promise(hide, rho, epsilon, None))

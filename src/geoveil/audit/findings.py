@@ -1,11 +1,13 @@
 """What no model of noise predicts, each looked for by name, and how likely it is if the tool keeps its claim.
 
 `judge` asks how well places are guessed. A test here asks for one fault, and names it. The coins and the places of
-canaries are drawn anew for each file, so every chance below is over them and the noise alone.
+canaries are drawn anew for each file, so every chance below is over them and the noise alone. CGP bounds means over
+all outputs, so no test leaves out canaries without a released point: they are guessed by a coin, or are misses.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from geoveil.audit.canaries import Canaries
-from geoveil.audit.canary_places import BESIDE, GRIDS, PAIR, Sites, quarter_of
+from geoveil.audit.canary_places import BESIDE, DECIMALS, GRIDS, PAIR, Sites, quarter_of
 from geoveil.audit.chances import at_least, guess_chances, likeliest, most_near, sign_test
 from geoveil.audit.evidence import judge
 from geoveil.audit.outputs import ReleasedFile
@@ -27,7 +29,7 @@ from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.planes import Plane
 from geoveil.privacy import CGP, GP
 
-__all__ = ["TESTS", "Case", "Fault", "find"]
+__all__ = ["DEPENDENT", "REPEATED", "TESTS", "Case", "Fault", "find"]
 
 _NUMBER = re.compile(r"[-+]?\d+\.\d{4,}")
 #: Lengths in metres within which places, and noises, are the same: coordinates as they are, and rounded to a metre.
@@ -45,17 +47,25 @@ class Fault:
     name : str
         The fault that was looked for.
     chance : float
-        The chance, at most, that a tool that keeps its claim looks so.
+        The chance, at most, that a tool looks so that keeps its claim; or, if nothing about the claim is tested, that
+        one does whose noise is new for each person and run.
     level : float
         The largest chance that counts as found: this test's share of the level of the audit.
     told : str
-        What was seen, in words.
+        What was seen, in words; where nothing was found, what was looked for.
+    refutes : bool
+        Whether the claim is broken if it is found. If not, something else is not as assumed: noise that repeats in
+        another run, or that persons share. Tools may do so and keep their claim.
+    independent : bool
+        Whether the chance assumes that the noise of one person does not depend on that of others.
     """
 
     name: str
     chance: float
     level: float
     told: str
+    refutes: bool = True
+    independent: bool = True
 
     @property
     def found(self) -> bool:
@@ -143,10 +153,19 @@ class Case:
 
     @cached_property
     def one_each(self) -> Index:
-        """One canary of each place of a pair that has a released point, so that no two have the same true place."""
-        usable = np.flatnonzero(self.paired & (self.shown >= 0))
-        _, firsts = np.unique(2 * self.sites.site[usable] + self.side[usable], return_index=True)
-        return np.asarray(usable[firsts])
+        """One canary of each pair of places, so that their places are independent, with a released point or not."""
+        paired = np.flatnonzero(self.paired)
+        _, firsts = np.unique(self.sites.site[paired], return_index=True)
+        return np.asarray(paired[firsts])
+
+    def chance_in_pairs(self, hits: NDArray[np.bool_], each: float) -> float:
+        """Bound the chance that so many pairs of places have a hit, given that of each canary.
+
+        Places of different pairs are independent; those of one pair are not, so their chances are added up.
+        """
+        pairs, canaries = np.unique(self.sites.site[self.paired], return_counts=True)
+        number = len(np.intersect1d(pairs, self.sites.site[self.paired & hits]))
+        return at_least(number, np.minimum(1.0, each * canaries)) if number else 1.0
 
     def canaries(self) -> Canaries:
         """Return the persons at pairs, and what was released for them."""
@@ -176,10 +195,11 @@ def find(case: Case, level: float) -> list[Fault]:
     """Run all tests that apply, which share the level evenly."""
     share = level / len(TESTS)
     found = []
-    for name, test in TESTS.items():
+    for name, (test, looked) in TESTS.items():
         seen = test(case, share)
         if seen is not None:
-            found.append(Fault(name, min(1.0, seen[0]), share, seen[1]))
+            chance, told = min(1.0, seen[0]), seen[1] if seen[0] <= share else looked
+            found.append(Fault(name, chance, share, told, name not in (REPEATED, DEPENDENT), name not in _WHATEVER))
     return found
 
 
@@ -188,44 +208,38 @@ def find(case: Case, level: float) -> list[Fault]:
 
 def _true_coordinates(case: Case, level: float) -> tuple[float, str]:
     """Look for true coordinates among released points, in other columns, in metadata and in files beside."""
-    tried = [*_exact_points(case), _in_columns(case), _in_metadata(case)]
-    chance, told = min(tried, key=lambda each: each[0])
-    return min(1.0, len(tried) * chance), told
+    metadata, told = _in_metadata(case)
+    tried = [*_exact_points(case), _in_columns(case), _bounds_in_metadata(case)]
+    # Half of the level for places in metadata, whose chance is bounded by their mean number alone.
+    return min((2 * metadata, told), *((2 * len(tried) * chance, told) for chance, told in tried))
 
 
 def _exact_points(case: Case) -> Iterator[tuple[float, str]]:
-    one = case.one_each
-    away = np.hypot(*case.moved[one].T)
+    away = np.hypot(*case.moved.T)
     for within in _SAME:
-        hits = int((away <= within).sum())
-        share = np.mean(np.hypot(*case.moved[case.shown >= 0].T) <= within) if (case.shown >= 0).any() else 0.0
-        chance = at_least(hits, np.full(len(one), most_near(case.claim, within))) if hits else 1.0
+        chance = case.chance_in_pairs(away <= within, most_near(case.claim, within))
         shown = "exactly" if within < 0.1 else f"within {within:g} m"
-        yield chance, f"{share:.0%} of the persons are released {shown} where they are" if hits else "none found"
+        yield chance, f"{np.mean(away <= within):.0%} of the persons are released {shown} where they are"
 
 
 def _in_columns(case: Case) -> tuple[float, str]:
     """Look for latitude and longitude in the other columns of a canary's first row."""
     names = [*case.output.columns.columns]
-    one = case.one_each
-    if not names or not len(one):
-        return 1.0, "none found"
-    hits, most, where = 0, 2, ""
-    rows = case.output.columns.iloc[case.shown[one]]
+    there = np.flatnonzero(case.paired & (case.shown >= 0))
+    if not names or not len(there):
+        return 1.0, ""
+    hits, most, where = np.zeros(len(case.side), dtype=bool), 2, ""
+    rows = case.output.columns.iloc[case.shown[there]]
     texts = [" | ".join(map(str, row)) for row in zip(*(rows[name].tolist() for name in names), strict=True)]
-    for text, (lon, lat) in zip(texts, case.degrees[one].tolist(), strict=True):
+    for row, (text, (lon, lat)) in enumerate(zip(texts, case.degrees[there].tolist(), strict=True)):
         numbers = [float(number) for number in _NUMBER.findall(text)]
         most = max(most, len(numbers))
         if any(abs(each - lat) < 1e-6 for each in numbers) and any(abs(each - lon) < 1e-6 for each in numbers):
-            hits += 1
-            where = where or _column_of(rows, texts.index(text), lat)
-    if not hits:
-        return 1.0, "none found"
+            hits[there[row]] = True
+            where = where or _column_of(rows, row, lat)
     each = min(1.0, most**2 * most_near(case.claim, 0.2))
-    share = hits / len(one)
-    return at_least(
-        hits, np.full(len(one), each)
-    ), f"the column {where} holds the true place of {share:.0%} of the persons"
+    share = hits.sum() / case.paired.sum()
+    return case.chance_in_pairs(hits, each), f"the column {where} holds the true place of {share:.0%} of the persons"
 
 
 def _column_of(rows: pd.DataFrame, row: int, lat: float) -> str:
@@ -236,27 +250,51 @@ def _column_of(rows: pd.DataFrame, row: int, lat: float) -> str:
 
 
 def _in_metadata(case: Case) -> tuple[float, str]:
-    """Look for pairs of true coordinates, and for the ends of their ranges, outside of rows."""
-    numbers = np.array(case.output.header()[:20_000])
-    if not len(numbers):
-        return 1.0, "none found"
-    one = case.one_each
-    truth = case.degrees[one]
-    hits = 0
-    for first, second in ((0, 1), (1, 0)):
-        both = np.column_stack([numbers[:-1], numbers[1:]])
-        hits += sum(bool((np.abs(both - [place[first], place[second]]) < 1e-6).all(axis=1).any()) for place in truth)
-    near = min(1.0, 2 * len(numbers) * most_near(case.claim, 0.2))
-    chances = [(at_least(hits, np.full(max(len(one), 1), near)), f"metadata holds the true places of {hits} persons")]
-    # A header of bounds holds the four ends of the ranges of all true coordinates.
+    """Look for true places outside of rows: two numbers behind each other.
+
+    A header may be about all persons at once, so their places in it are not independent. The share of candidates that
+    are true has a bounded mean, whatever their number: Markov's inequality bounds the chance of the share.
+    """
+    numbers = _candidates(case)
+    places = np.round(case.degrees[case.paired], DECIMALS)
+    held, candidates = np.zeros(len(places), dtype=bool), 0
+    for swap in (1, -1):
+        both = np.column_stack([numbers[:-1], numbers[1:]])[:, ::swap]
+        low, high = places.min(axis=0, initial=np.inf), places.max(axis=0, initial=-np.inf)
+        both = np.unique(both[((both >= low - 0.1) & (both <= high + 0.1)).all(axis=1)], axis=0)
+        candidates += len(both)
+        seen = {*map(tuple, np.round(both * 10**DECIMALS).astype(np.int64).tolist())}
+        held |= [tuple(place) in seen for place in np.round(places * 10**DECIMALS).astype(np.int64).tolist()]
+    hits = int(held.sum())
+    if not hits:
+        return 1.0, ""
+    # Half a unit of the last decimal, along both axes.
+    within = 10.0**-DECIMALS / 2 * _DEGREE * np.sqrt(2)
+    chance = len(places) * most_near(case.claim, within) * candidates / hits
+    return chance, f"metadata holds the true places of {hits} persons"
+
+
+def _bounds_in_metadata(case: Case) -> tuple[float, str]:
+    """Look for the ends of the ranges of all true coordinates outside of rows."""
+    numbers = np.unique(_candidates(case))
     ends = [float(end(case.degrees[:, axis])) for axis in (0, 1) for end in (np.min, np.max)]
     held = sum(bool((np.abs(numbers - each) < 2e-7).any()) for each in ends)
+    if held < 2:
+        return 1.0, ""
+    near = int(
+        ((numbers[:, None] > case.degrees.min(axis=0) - 1) & (numbers[:, None] < case.degrees.max(axis=0) + 1))
+        .any(axis=1)
+        .sum()
+    )
     spread = float(np.ptp(case.degrees, axis=0).min())
-    luck = min(1.0, 20 * len(numbers) * 4e-7 / max(spread, 1e-6))
-    if held >= 2:
-        chances.append((6 * luck**2, f"metadata holds {held} of the 4 bounds of all true coordinates"))
-    best = min(chances)
-    return (2 * best[0], best[1]) if best[0] < 1 else (1.0, "none found")
+    # Density of an end: at most that of each coordinate, 4/π times that of an even spread, times their number.
+    luck = min(1.0, near * 4e-7 * 4 / np.pi * len(case.side) / max(spread, 1e-6))
+    return math.comb(4, held) * luck**held, f"metadata holds {held} of the 4 bounds of all true coordinates"
+
+
+def _candidates(case: Case) -> Floats:
+    """Return the first numbers of the metadata."""
+    return np.array(case.output.header()[:20_000], dtype=float)
 
 
 # Noise ---------------------------------------------------------------------------------------------------------------
@@ -279,7 +317,7 @@ def _same_noise(case: Case, level: float) -> tuple[float, str]:
         alike = tree.count_neighbors(tree, within) - len(moved)
         inside = sum(_alike(moved[group], within) for group in groups)
         pairs = (int(alike) - inside) // 2
-        expected = len(moved) * (len(moved) - 1) / 2 * most_near(case.claim, within)
+        expected = math.comb(int(case.paired.sum()), 2) * most_near(case.claim, within)
         # The pairs depend on each other: Markov's inequality bounds the chance of so many.
         chance = min(1.0, expected / pairs) if pairs else 1.0
         if chance < best[0]:
@@ -337,7 +375,10 @@ def _together(case: Case, level: float) -> tuple[float, str] | None:
     """Look for noise that is alike for neighbouring persons of the file."""
     from scipy.special import ndtr
 
-    usable = np.flatnonzero(case.paired & (case.shown >= 0))
+    # Who is not moved at all has no direction.
+    usable = np.flatnonzero(case.paired & (case.shown >= 0) & (np.hypot(*case.moved.T) > _SAME[0]))
+    if len(usable) < 50:
+        return None
     usable = usable[np.argsort(case.output.made.rows[usable], kind="stable")]
     # Persons of one pair of places may be moved alike by a coarse grid: they are no neighbours.
     ways = case.moved[usable] - np.median(case.moved[usable], axis=0)
@@ -473,15 +514,21 @@ def _by_equality(values: NDArray[Any], side: Index) -> Callable[[NDArray[Any]], 
 
 
 def _guess_by_projection(case: Case, points: Floats, chosen: NDArray[np.bool_]) -> tuple[float, float]:
-    """Guess coins by which place is nearer, after a shift that all points share, which other canaries tell."""
-    usable = np.flatnonzero(chosen & np.isfinite(points).all(axis=1))
-    if len(usable) < 20:
-        return 1.0, 0.0
+    """Guess coins by which place is nearer, after a shift that all points share, which other canaries tell.
+
+    The coin of a canary without a point is guessed by a coin: a tool may drop points that give much away.
+    """
+    usable = np.flatnonzero(chosen)
     learnt, tested = usable[::2], usable[1::2]
-    shift = np.median(points[learnt] - case.true[learnt], axis=0)
+    known = points[learnt] - case.true[learnt]
+    known = known[np.isfinite(known).all(axis=1)]
+    if len(known) < 10:
+        return 1.0, 0.0
+    shift = np.median(known, axis=0)
     way = case.ends[tested, 1] - case.ends[tested, 0]
     along = ((points[tested] - shift - case.ends[tested].mean(axis=1)) * way).sum(axis=1)
-    right = (along > 0) == (case.side[tested] == 1)
+    coin = generator(len(tested)).integers(0, 2, size=len(tested)) == 1
+    right = np.where(np.isnan(along), coin, along > 0) == (case.side[tested] == 1)
     return at_least(int(right.sum()), guess_chances(case.claim, case.apart[tested])), float(right.mean())
 
 
@@ -496,14 +543,16 @@ def _grid_edges(case: Case, level: float) -> tuple[float, str]:
     chances: dict[str, float] = {}
     clear = 0
     for grid in GRIDS:
-        chosen = np.flatnonzero((kinds == grid.name) & (case.shown >= 0))
+        chosen = np.flatnonzero(kinds == grid.name)
         side = case.side[chosen]
         at_b, at_a = int(side.sum()), int((1 - side).sum())
         if min(at_a, at_b) < 5:
             continue
         way = case.ends[chosen, 1] - case.ends[chosen, 0]
         middle = case.ends[chosen].mean(axis=1)
-        along = ((case.output.metres[case.shown[chosen]] - middle) * way).sum(axis=1) / case.apart[chosen]
+        along = ((case.true[chosen] + case.moved[chosen] - middle) * way).sum(axis=1) / case.apart[chosen]
+        # Nothing is known about those without a point: they are alike.
+        along = np.nan_to_num(along)
         area = (rankdata(along)[side == 1].sum() - at_b * (at_b + 1) / 2) / (at_a * at_b)
         clear += area > 0.85
         # What the claim allows at this distance, as the total variation between the two sides.
@@ -526,10 +575,13 @@ def _grid_edges(case: Case, level: float) -> tuple[float, str]:
 def _low_digits(case: Case, level: float) -> tuple[float, str]:
     """Look for last digits of true coordinates that remain in the released ones."""
     one = case.one_each
-    if not len(one):
+    there = case.shown[one] >= 0
+    if not there.any():
         return 1.0, "no last digits remain"
-    out = case.output.degrees[case.shown[one]]
-    unit = next((10.0**-k for k in range(1, 8) if (np.abs(out - np.round(out, k)) < 1e-10).all()), 1e-7)
+    # A place without a point is a miss, as no comparison with NaN holds.
+    out = np.full((len(one), 2), np.nan)
+    out[there] = case.output.degrees[case.shown[one][there]]
+    unit = next((10.0**-k for k in range(1, 8) if (np.abs(out - np.round(out, k))[there] < 1e-10).all()), 1e-7)
     within = unit / 2 + 2e-8
     best, tried = (1.0, "no last digits remain"), 0
     for decimals in (3, 4, 5):
@@ -572,18 +624,31 @@ def _degrees_as_metres(case: Case, level: float) -> tuple[float, str] | None:
     return level, f"{told}, as when degrees are taken as metres at {lat:.0f}° of latitude"
 
 
-#: The tests, by the name of the fault.
-TESTS: dict[str, Test] = {
-    "true coordinates in the output": _true_coordinates,
-    "the same noise for several persons": _same_noise,
-    "the same noise in a second run": _repeated_noise,
-    "offsets that follow from the place": _from_the_place,
-    "noise of persons that depends on each other": _together,
-    "noise that averages out over a person's points": _averaging,
-    "order of rows": _row_order,
-    "dropped rows": _dropped_rows,
-    "other columns": _other_columns,
-    "grid edges": _grid_edges,
-    "last digits": _low_digits,
-    "degrees taken as metres": _degrees_as_metres,
+#: The tests that do not test the claim, but what is assumed beside it.
+REPEATED = "the same noise in a second run"
+DEPENDENT = "noise of persons that depends on each other"
+_SAME_NOISE = "the same noise for several persons"
+#: The tests whose chances hold whatever the dependence between persons: by Markov's inequality.
+_WHATEVER = (_SAME_NOISE, REPEATED, DEPENDENT)
+
+#: The tests, by the name of the fault, and what each looks for.
+TESTS: dict[str, tuple[Test, str]] = {
+    "true coordinates in the output": (
+        _true_coordinates,
+        "no true place was seen in points, columns, the header or files beside",
+    ),
+    _SAME_NOISE: (_same_noise, "no two persons at different places are moved alike"),
+    REPEATED: (_repeated_noise, "a second run draws its noise anew"),
+    "offsets that follow from the place": (_from_the_place, "persons at one place are not released at one place"),
+    DEPENDENT: (_together, "persons that are neighbours in the file are not moved alike"),
+    "noise that averages out over a person's points": (
+        _averaging,
+        "the mean of a person's points tells no more than claimed",
+    ),
+    "order of rows": (_row_order, "the order of rows does not tell the place"),
+    "dropped rows": (_dropped_rows, "which rows are missing does not tell the place"),
+    "other columns": (_other_columns, "no other column tells the place"),
+    "grid edges": (_grid_edges, "places beside the edges of known grids are not told apart"),
+    "last digits": (_low_digits, "no last digits of true coordinates remain"),
+    "degrees taken as metres": (_degrees_as_metres, "the noise is not too narrow from east to west"),
 }

@@ -126,7 +126,8 @@ def audit_mechanism(
     runs : int
         The outputs that are drawn for the final test. The search draws about as many.
     level : float
-        The largest probability that the bound is too large: that a correct mechanism is accused.
+        The largest probability that the bound is too large: that a correct mechanism is accused. Below 1/4, as for
+        `judge`.
     rng : numpy generator, optional
         For tests and experiments; by default all choices are made by the operating system's randomness.
     progress : callable, optional
@@ -143,7 +144,7 @@ def audit_mechanism(
     >>> found.found
     True
     """
-    checks.number("level", level, above=0, below=0.5, remedy="0.01 accuses one correct mechanism in a hundred.")
+    checks.number("level", level, above=0, below=0.25, remedy="0.01 accuses one correct mechanism in a hundred.")
     checks.count("runs", runs, low=200, remedy="With fewer outputs nothing can be shown.")
     if guarantee.metric.of_unit:
         remedy = "Give the guarantee under metric='inf', '2' or '1', and all locations of one unit."

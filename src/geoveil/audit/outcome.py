@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from geoveil._version import __version__
 from geoveil.audit.evidence import LEAST_RUNS, Evidence, Verdict
-from geoveil.audit.findings import Fault
+from geoveil.audit.findings import DEPENDENT, REPEATED, Fault
 from geoveil.audit.guesses import Guesses
 from geoveil.privacy import CGP, GP
 from geoveil.text.cards import Card, as_html
@@ -22,6 +24,12 @@ __all__ = ["NO_PROOF", "Audit"]
 
 #: What every outcome without a finding says.
 NO_PROOF = "This is no proof that it is safe: a fault that none of the tests looks for is not seen."
+#: How many times the claimed budget Gaussian noise has to give away to be found in 99 of 100 audits, by the number of
+#: canaries with a released point, largest first: measured in benchmarks/README.md.
+_CAUGHT = ((5000, 3), (2000, 4), (1000, 6), (500, 9))
+#: The outcomes of a test.
+_MORE, _FAULT, _ASSUMED, _NOTHING = "MORE THAN CLAIMED", "FOUND", "NOT AS ASSUMED", "nothing found"
+_INDEPENDENT = "if the noise of one person does not depend on that of others"
 #: The parts of the area, in the order of their numbers.
 _QUARTERS = ("the middle", "the east", "the north", "the west", "the south")
 _DIRECTIONS = {
@@ -56,6 +64,12 @@ class Audit(Card):
         How canaries were found again, and what else was noticed.
     guesses : tuple of Guesses
         How often simple guesses are right, by distance.
+    released : tuple of str
+        The names of the released files.
+    day : str
+        The day on which they were read.
+    version : str
+        The version of geoveil.
     """
 
     claim: CGP | GP
@@ -68,6 +82,9 @@ class Audit(Card):
     repeated: bool
     notes: tuple[str, ...] = ()
     guesses: tuple[Guesses, ...] = ()
+    released: tuple[str, ...] = ()
+    day: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    version: str = __version__
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -76,8 +93,32 @@ class Audit(Card):
 
     @property
     def found(self) -> bool:
-        """Whether the tool gives away more than it claims, or has a fault. If not, nothing is proved."""
+        """Whether the claim is broken or something is not as assumed. If not, nothing is proved."""
         return bool(self.faults) or any(verdict.found for verdict in self.verdicts)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the tool breaks its claim."""
+        return bool(self._over() or self._breaks())
+
+    def _dependent(self) -> bool:
+        """Whether the noise of persons was seen to depend on each other."""
+        return DEPENDENT in self.faults
+
+    def _over(self) -> list[Verdict]:
+        """Return the bounds above the claim whose assumption was not seen to fail."""
+        return [each for each in self.verdicts if each.found and not (self._assumes(each) and self._dependent())]
+
+    def _breaks(self) -> list[Fault]:
+        """Return the faults that break the claim and whose assumption was not seen to fail, the clearest first."""
+        held = [each for each in self.findings if each.found and each.refutes]
+        held = [each for each in held if not (each.independent and self._dependent())]
+        return sorted(held, key=lambda each: each.chance)
+
+    def _assumes(self, verdict: Verdict) -> bool:
+        """Whether a bound assumes that persons are independent: one of pure GP never does."""
+        pure = isinstance(self.claim, GP) and self.claim.delta == 0
+        return verdict.independent and not pure
 
     @property
     def bound(self) -> float:
@@ -91,35 +132,77 @@ class Audit(Card):
                 f"Nothing was found. What the tool released for {counted(self.persons, 'made-up person')} does not "
                 f"show that it gives away more than it claims ({self.claimed()}). {NO_PROOF}"
             )
-        told = f"This tool does not keep its claim ({self.claimed()}). With {1 - self.level:.0%} confidence, "
-        over = [verdict for verdict in self.verdicts if verdict.found]
-        if not over:
-            return f"{told}{self._seen()}."
-        worst = max(over, key=lambda verdict: verdict.bound)
-        times = worst.bound / worst.claimed
-        told += f"it gives away at least {times:.1f} times as much as it claims: {self._meaning(worst.bound)}"
-        told = f"{told} {self._worst(worst)}"
-        return f"{told} Found as well: {self._seen()}." if self.faults else told
+        if not self.refuted:
+            return f"Whether the tool keeps its claim ({self.claimed()}) is not shown. {self._not_as_assumed()}"
+        told = f"This tool does not keep its claim ({self.claimed()})."
+        if over := self._over():
+            worst = max(over, key=lambda verdict: verdict.bound)
+            told += f" It hides at most {self._hides(worst.bound)}, not {hidden(self.claim.hidden(chance=0.75))}"
+            told += f" ({self._sure(self._assumes(worst))}).{self._worst(worst)}"
+        if faults := self._breaks():
+            rest = any(each.independent for each in faults)
+            told += f" {'Found as well' if over else 'Found'}: {'; '.join(each.told for each in faults)}"
+            told += "." if over and rest == self._assumes(worst) else f" ({self._sure(rest)})."
+        return f"{told} {self._not_as_assumed()}".rstrip()
 
-    def _seen(self) -> str:
-        """Return what the tests that found a fault saw, the clearest first."""
-        found = sorted((each for each in self.findings if each.found), key=lambda each: each.chance)
-        return "; ".join(each.told for each in found)
+    def _sure(self, independent: bool) -> str:
+        """Return the confidence of a finding, and on what it rests."""
+        on = _INDEPENDENT if independent else "whatever the noise of persons has to do with each other"
+        return f"{1 - self.level:.0%} confidence, {on}"
+
+    def _not_as_assumed(self) -> str:
+        """Return what was found that does not break the claim."""
+        told = []
+        for each in self.findings:
+            if each.found and each.name == REPEATED:
+                told.append(
+                    f"The noise repeats: {each.told}. A claim about one run does not forbid that, but whoever knows "
+                    "the seed or key, or one true place, can take the noise off."
+                )
+            elif each.found and each.name == DEPENDENT:
+                told.append(
+                    f"The noise of persons depends on each other: {each.told}. One file cannot show then whether the "
+                    "claim is kept."
+                )
+        return " ".join(told)
+
+    def following(self) -> str:
+        """Return what to do next, in one line."""
+        if self.refuted:
+            return "Do not release with this setting. Send this outcome to the makers, and audit what they mend anew."
+        if self._dependent():
+            return (
+                f"Make {LEAST_RUNS} files or more (geoveil audit make --runs {LEAST_RUNS}), and run the tool on each."
+            )
+        if self.found:
+            return "Ask the makers why the noise repeats, and turn it off unless you need it."
+        return "Keep this outcome. To see smaller faults, make more canaries (geoveil audit make --canaries 5000)."
 
     def claimed(self) -> str:
         """Return the claim in words."""
         return f"to hide {hidden(self.claim.hidden(chance=0.75))}"
 
-    def _meaning(self, budget: float) -> str:
-        """Return a budget in words: the distance that it hides."""
+    def _hides(self, budget: float) -> str:
+        """Return the distance that a budget hides."""
         kind = CGP(rho=budget) if isinstance(self.claim, CGP) else GP(epsilon=budget)
-        return f"what a tool may give away that claims to hide only {metres(kind.hidden(chance=0.75))}."
+        return metres(kind.hidden(chance=0.75))
+
+    def worst_distance(self) -> float | None:
+        """Return the distance that the verdict names: the table has it, and the picture marks it."""
+        if not (over := self._over()):
+            return None
+        worst = max(over, key=lambda verdict: verdict.bound)
+        held = [each for each in worst.evidence if each.group == "distance" and each.budget > worst.claimed]
+        near = [each for each in self.guesses if held and abs(each.distance / held[0].value - 1) < 0.1]
+        return held[0].value if near and near[0].low > near[0].allowed else None
 
     def _worst(self, verdict: Verdict) -> str:
         """Return at which distance, in which direction and at which place it is worst, as far as that is sure."""
         over = {tested.group: tested for tested in verdict.evidence if tested.budget > verdict.claimed}
+        if self.worst_distance() is None:
+            over.pop("distance", None)
         told = [_shown(over[kind]) for kind in ("distance", "direction", "place") if kind in over]
-        return f"It is clearest for {', '.join(told)}." if told else "No distance, direction or place stands out."
+        return f" It is clearest for {', '.join(told)}." if told else ""
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return the headings and the rows of the table."""
@@ -127,14 +210,15 @@ class Audit(Card):
         for verdict in self.verdicts:
             assumed = "" if len(self.verdicts) == 1 or verdict.independent else ", any dependence between persons"
             for tested in verdict.evidence:
-                seen = "MORE THAN CLAIMED" if tested.budget > verdict.claimed else "nothing found"
-                times = tested.budget / verdict.claimed
-                more = f"at least {times:.2f} times what is claimed"
-                least = more if times > 1 else f"within the claim (at least {times:.2f} of it)"
-                rows.append([f"{_shown(tested)}{assumed}", seen, least])
+                over, seen = tested.budget > verdict.claimed, "No more than claimed was seen."
+                if over:
+                    seen = f"At most {self._hides(tested.budget)} are hidden: at least "
+                    seen += f"{tested.budget / verdict.claimed:.1f} times the claimed budget."
+                rows.append([f"{_shown(tested)}{assumed}", _MORE if over else _NOTHING, seen])
         for finding in sorted(self.findings, key=lambda each: (not each.found, each.chance)):
-            seen = f"{finding.told} (chance of luck: {_luck(finding.chance)})" if finding.found else ""
-            rows.append([finding.name, "FOUND" if finding.found else "nothing found", seen])
+            status = (_FAULT if finding.refutes else _ASSUMED) if finding.found else _NOTHING
+            luck = f" (chance of luck: {_luck(finding.chance)})" if finding.found else ""
+            rows.append([finding.name, status, f"{finding.told}{luck}"])
         return ["what was tested", "outcome", "what was seen"], rows
 
     def explained(self) -> str:
@@ -148,28 +232,52 @@ class Audit(Card):
 
     def assumptions(self) -> str:
         """Return what was assumed, and what was not tested."""
-        told = [
-            f"Of {self.canaries:,} made-up persons {self.persons:,} were found again in what was released.",
-            f"Of tools that keep their claim, an audit accuses {self.level:.0%} at most.",
-        ]
+        told = [f"Of {self.canaries:,} made-up persons {self.persons:,} were found again in what was released."]
+        if self.refuted:
+            told.append(
+                f"If the tool kept its claim, the chance of this accusation would be at most {self.level:.0%}."
+            )
+        elif not self.found:
+            told += [
+                f"A tool with Gaussian noise that gives away {times} times the claimed budget is caught in at least "
+                "99 of 100 such audits."
+                for least, times in _CAUGHT
+                if self.persons >= least
+            ][:1]
+        told.append(
+            f'It is assumed that the noise of one person does not depend on that of others; "{DEPENDENT}" looks for '
+            "that among neighbours in the file alone."
+        )
         if all(verdict.independent for verdict in self.verdicts):
             told.append(
-                "The bounds assume that the noise of one person does not depend on that of others, which is tested as "
-                f"far as one file shows it. For bounds without that, make at least {LEAST_RUNS} files."
+                f"To assume nothing about it, make at least {LEAST_RUNS} files: geoveil audit make with --runs "
+                f"{LEAST_RUNS}."
             )
         else:
-            told.append("The bounds for any dependence between persons take each run of the tool as one trial.")
+            told.append('Bounds "any dependence between persons" assume nothing about it: each run is one trial.')
         if not self.repeated:
             told.append(
                 "Whether a second run repeats its noise was not tested: run the tool twice on one file, and give both."
             )
         return " ".join(told)
 
+    def about(self) -> str:
+        """Return what was audited, when, and with which version."""
+        names = ", ".join(self.released[:3]) + (
+            f" and {len(self.released) - 3} more" if len(self.released) > 3 else ""
+        )
+        return f"{names or 'released files'}, audited on {self.day} with geoveil {self.version}"
+
     def data(self) -> dict[str, object]:
         """Return the outcome for programs."""
         return {
             "found": self.found,
+            "breaks_the_claim": self.refuted,
             "verdict": self.verdict(),
+            "next": self.following(),
+            "released": [*self.released],
+            "day": self.day,
+            "geoveil": self.version,
             "confidence": 1 - self.level,
             "claim": self.claim.certificate(),
             "at_least": self.bound,
@@ -182,10 +290,11 @@ class Audit(Card):
             "notes": [*self.notes],
             "bounds": [
                 {
-                    "independent": verdict.independent,
+                    "assumes_independence": self._assumes(verdict),
                     "by": tested.group,
                     "value": tested.value,
                     "at_least": tested.budget,
+                    "times_the_claim": tested.budget / verdict.claimed,
                     "estimate": tested.estimate,
                     "canaries": tested.n,
                     "found": tested.budget > verdict.claimed,
@@ -197,6 +306,8 @@ class Audit(Card):
                 {
                     "fault": each.name,
                     "found": each.found,
+                    "breaks_the_claim": each.found and each in self._breaks(),
+                    "assumes_independence": each.independent,
                     "chance": each.chance,
                     "level": each.level,
                     "seen": each.told,
@@ -234,6 +345,8 @@ class Audit(Card):
             *told,
             ("claim", self.explained()),
             ("assumed", self.assumptions()),
+            ("next", self.following()),
+            ("about", self.about()),
         ]
 
     def _repr_html_(self) -> str:

@@ -17,7 +17,7 @@ __all__ = ["curve", "draw", "page"]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 330, 56, 46
 _OVER, _WITHIN = "#be123c", "#0f766e"
 #: Outcomes of a test that speak against the tool.
-_BAD = ("FOUND", "MORE THAN CLAIMED")
+_BAD = ("FOUND", "MORE THAN CLAIMED", "NOT AS ASSUMED")
 _CAPTION = (
     "How often somebody who sees the released file guesses right between two places, by the distance between them. "
     "A coin is right half of the time. The shaded part is what the claim does not allow; the bars show what chance "
@@ -51,6 +51,7 @@ def curve(audit: Audit) -> str:
             f'<line x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{at:.1f}" y2="{at:.1f}" stroke="#94a3b8" opacity=".5"/>'
         )
         parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{share:.0%}</text>')
+    worst = audit.worst_distance()
     for each in audit.guesses:
         colour, at = _OVER if each.low > each.allowed else _WITHIN, float(x(each.distance))
         low, high, middle = (
@@ -62,7 +63,11 @@ def curve(audit: Audit) -> str:
             f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}" stroke-width="2"/>'
             f'<circle cx="{at:.1f}" cy="{middle:.1f}" r="5" fill="{colour}"/></g>'
         )
-        parts.append(f'<text x="{at:.1f}" y="{_HEIGHT - 26}" text-anchor="middle">{metres(each.distance)}</text>')
+        clearest = worst is not None and abs(each.distance / worst - 1) < 0.1
+        weight, named = (' font-weight="700"', " (clearest)") if clearest else ("", "")
+        parts.append(
+            f'<text x="{at:.1f}" y="{_HEIGHT - 26}" text-anchor="middle"{weight}>{metres(each.distance)}{named}</text>'
+        )
     return (
         f'<figure style="max-width:44rem"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{escape(_CAPTION)}" style="font:12px system-ui,sans-serif" fill="currentColor">{"".join(parts)}'
@@ -98,9 +103,11 @@ def page(audit: Audit) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>Audit of a tool</title><style>{style}</style></head><body><main><h1>Audit of a tool</h1>"
         f'<p class="verdict {"found" if audit.found else "nothing"}">{escape(audit.verdict())}</p>'
+        f"<p><strong>Next:</strong> {escape(audit.following())}</p>"
         f"<p>{escape(audit.explained())}</p>{curve(audit)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f'<p>{escape(audit.assumptions())}</p><ul class="small">{notes}</ul></main></body></html>'
+        f'<p>{escape(audit.assumptions())}</p><ul class="small">{notes}</ul>'
+        f'<p class="small">{escape(audit.about())}</p></main></body></html>'
     )
 
 

@@ -29,7 +29,7 @@ _EXACT = (0.02, 1.0)
 
 
 def _squared(v: Floats) -> Floats:
-    return (v**2).sum(axis=1, keepdims=True)
+    return np.asarray((v**2).sum(axis=1, keepdims=True))
 
 
 def _length(v: Floats) -> Floats:

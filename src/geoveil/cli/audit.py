@@ -145,7 +145,15 @@ def make(
     help="The secret file of 'geoveil audit make'.",
 )
 @possible
-@gathered("output", output_of, ("report", "figure", *PRINTING))
+@gathered(
+    "output",
+    output_of,
+    ("report", "figure", *PRINTING),
+    helps={
+        "report": "The outcome as a page (.html).",
+        "figure": "The picture alone (.png, .svg, .pdf): right guesses by distance, and what the claim allows.",
+    },
+)
 def read(released: tuple[str, ...], secret: str, budget: Budget | None, output: Output) -> None:
     """Say whether a tool gives away more than it claims, with what confidence, and where it is worst.
 
@@ -171,12 +179,13 @@ def read(released: tuple[str, ...], secret: str, budget: Budget | None, output: 
 
 
 def _show(found: Audit, output: Output) -> None:
-    """Print the verdict, the table and what was assumed."""
+    """Print the verdict, the table, what was assumed, and what to do next."""
     headings, rows = found.table()
     terminal.say(terminal.bold(found.verdict()))
     terminal.answer(terminal.table(headings, rows))
     terminal.say(found.explained())
     terminal.say(found.assumptions())
+    terminal.say(f"Next: {found.following()}")
     for note in found.notes:
         terminal.say(note)
     if output.lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -162,9 +162,18 @@ def setting(name: str, **more: Any) -> Callable[[F], F]:
 
 
 def gathered(
-    name: str, build: Callable[..., object], names: Iterable[str], *, required: Collection[str] = (), **more: Any
+    name: str,
+    build: Callable[..., object],
+    names: Iterable[str],
+    *,
+    required: Collection[str] = (),
+    helps: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> Callable[[F], F]:
-    """Return a decorator that adds options of settings which reach the command as one argument, built by `build`."""
+    """Return a decorator that adds options of settings which reach the command as one argument, built by `build`.
+
+    Where a setting means something else for the command, `helps` has its text.
+    """
     own = [*names]
 
     def decorate(command: F) -> F:
@@ -173,7 +182,8 @@ def gathered(
             return command(*args, **{name: build(**{each: given.pop(each) for each in own})}, **given)
 
         for each in reversed(own):
-            run = setting(each, required=each in required, **more)(run)
+            text = {"help": helps[each]} if helps and each in helps else {}
+            run = setting(each, required=each in required, **text, **more)(run)
         return run  # type: ignore[return-value]
 
     return decorate
