@@ -377,7 +377,7 @@ class MapPurpose(Purpose):
         alone = _NOISE / (_STANDS_OUT * strength) if rows.single else math.inf
 
         def first_side(width: float) -> float:
-            return min((_NOISE * width**2 / (total * strength)) ** (1 / 3), alone)
+            return min(math.cbrt(_NOISE * width**2 / (total * strength)), alone)
 
         even = first_side(side)
         cell = round_length(max(even, side / _FINEST))

@@ -593,8 +593,8 @@ class FlowsQuestion(CrowdQuestion[Flows]):
         parts = flows.reshape(-1, *(rows, divisions, columns, divisions) * 2)
         for axis in (2, 3, 4, 5):
             # numpy's sum over several short axes takes ten times as long.
-            kept = (slice(None),) * axis
-            parts = sum((parts[*kept, each] for each in range(1, divisions)), parts[*kept, 0])
+            first, *others = np.moveaxis(parts, axis, 0)
+            parts = sum(others, start=first)
         return np.asarray(parts).reshape(*flows.shape[:-2], rows * columns, rows * columns)
 
 

@@ -137,4 +137,4 @@ def _turned(flows: NDArray[Any], matrices: list[NDArray[Any]]) -> NDArray[Any]:
     turned = np.empty_like(maps)
     np.matmul(columns.T, np.swapaxes(maps, 1, 2), out=np.swapaxes(turned, 1, 2))
     np.matmul(rows.T, np.moveaxis(turned, 0, 2), out=np.moveaxis(maps, 0, 2))
-    return maps.ravel()
+    return np.ravel(maps)

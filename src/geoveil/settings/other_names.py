@@ -200,8 +200,8 @@ def guesses_answered(owner: type[T]) -> type[T]:
 
     # Not methods in the source: with them, type checkers would take any name for an attribute.
     owner.__getattr__ = missing  # type: ignore[attr-defined]
-    if type(owner) is Answering:
-        Answering.__getattr__ = missing_in_class  # type: ignore[attr-defined]
+    if isinstance(owner, Answering):
+        setattr(Answering, "__getattr__", missing_in_class)  # noqa: B010
     return owner
 
 
