@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 
 import geoveil as gv
 from geoveil.errors import InvalidInput
-from geoveil.mechanisms import Gaussian, Laplace
+from geoveil.mechanisms import Gaussian, Laplace, sample_people
 from geoveil.noise import Entropy, as_reals
 from geoveil.privacy import dist_1, dist_2, dist_inf
 from geoveil.queries import SUMMARIES, Points, SupportHull, UnitSizes, identity, lipschitz_query
@@ -352,7 +352,7 @@ def spread_by_row(whose: str) -> Floats:
 def test_rows_have_one_noise(whose: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows without an order have noise of the same scale; a sampler whose rows have scales of their own fails."""
     np.testing.assert_allclose(spread_by_row(whose), 1, atol=0.12)
-    right, together = Gaussian.sample, identity.sample_people
+    right, together = Gaussian.sample, sample_people
 
     def uneven(x: Any, drawn: Floats) -> Floats:
         return np.asarray(x.values + (drawn - x.values) * (1 + np.arange(len(drawn)) % 2)[:, None])
