@@ -105,12 +105,14 @@ FAULTS: dict[str, tuple[Callable[[np.random.Generator], Rule], str]] = {
 
 def power(audits: int) -> None:
     """Print how often each fault is found."""
-    print(f"| fault | found in {audits} audits | named |\n|---|---|---|")
+    print(f"| fault | found in {audits} audits | claim broken | named |\n|---|---|---|---|")
     for number, (name, (rule, area)) in enumerate(FAULTS.items()):
         found = [audited(rule(np.random.default_rng([number, seed])), seed, area) for seed in range(audits)]
         named = [each for audit in found for each in audit.faults]
         most = max({*named}, key=named.count, default="-")
-        print(f"| {name} | {sum(audit.found for audit in found)} | {most}: {named.count(most)} |", flush=True)
+        broken = sum(audit.refuted for audit in found)
+        row = f"{sum(audit.found for audit in found)} | {broken} | {most}: {named.count(most)}"
+        print(f"| {name} | {row} |", flush=True)
 
 
 def alarms(audits: int) -> None:

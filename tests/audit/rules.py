@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ def moved(rows: pd.DataFrame, metres: Floats) -> pd.DataFrame:
 def round_about(radius: Floats, rng: np.random.Generator) -> Floats:
     """Metres in all directions, with these lengths."""
     angle = rng.uniform(0, 2 * math.pi, len(radius))
-    return radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
 def gaussian(rng: np.random.Generator, times: float = 1.0) -> Rule:
@@ -255,9 +256,10 @@ def own_heat_map(rng: np.random.Generator, area: str = "37.77,-122.42,10km") -> 
         for number in range(len(rows)):
             own = gv.Locations(rows.iloc[[number]], person="person", area=area, rng=rng)
             heat = own.heatmap(cell=250, rho=claim)
-            y, x = np.unravel_index(int(np.argmax(heat.value)), heat.grid.shape)
-            west, south = heat.grid.bounds[:2]
-            middles.append([west + (x + 0.5) * heat.grid.cell, south + (y + 0.5) * heat.grid.cell])
+            grid: Any = heat.grid  # type: ignore[attr-defined]
+            y, x = np.unravel_index(int(np.argmax(heat.value)), grid.shape)
+            west, south = grid.bounds[:2]
+            middles.append([west + (x + 0.5) * grid.cell, south + (y + 0.5) * grid.cell])
         plane = Plane(system_of("crs", GEOGRAPHIC), area_of(area))
         lon, lat = plane.degrees(np.array(middles)).T
         return rows.assign(longitude=lon, latitude=lat)

@@ -22,7 +22,7 @@ def true_ratios(canaries: Canaries, tool: tools.Tool) -> Floats:
     """The ratios of the noise itself."""
     far = np.hypot(*(canaries.released - canaries.other).T)
     near = np.hypot(*(canaries.released - canaries.true).T)
-    return RHO * (far**2 - near**2) if tool is tools.gaussian else math.sqrt(4 * RHO) * (far - near)
+    return np.asarray(RHO * (far**2 - near**2) if tool is tools.gaussian else math.sqrt(4 * RHO) * (far - near))
 
 
 @pytest.mark.parametrize("tool", [tools.gaussian, tools.planar_laplace])

@@ -30,7 +30,7 @@ def test_bounds_near_truth(n: int, audits: int, any_cgp: float, gaussian: float)
     """The mean bound over the truth is near the bar: random streams are fixed, and the slack is for few audits."""
     for how, far, least in (({}, benchmark.FAR, any_cgp), ({"gaussian": True}, benchmark.FAR_GAUSSIAN, gaussian)):
         shares = [
-            judge(tools.release(tools.gaussian, 300 + i, n=n, far=far), CLAIM, **how).bound / RHO  # type: ignore[arg-type]
+            judge(tools.release(tools.gaussian, 300 + i, n=n, far=far), CLAIM, **how).bound / RHO
             for i in range(audits)
         ]
         assert least < np.mean(shares) < 1

@@ -21,7 +21,7 @@ Tool = Callable[[Floats, np.random.Generator], Floats]
 
 def gaussian(x: Floats, rng: np.random.Generator, rho: float = RHO) -> Floats:
     """Gaussian noise with this ρ."""
-    return x + rng.normal(scale=1 / math.sqrt(2 * rho), size=x.shape)
+    return np.asarray(x + rng.normal(scale=1 / math.sqrt(2 * rho), size=x.shape))
 
 
 def planar_laplace(x: Floats, rng: np.random.Generator, epsilon: float = math.sqrt(4 * RHO)) -> Floats:
@@ -37,7 +37,7 @@ def own_points(x: Floats, rng: np.random.Generator, **how: Any) -> Floats:
 
 def shared_noise(x: Floats, rng: np.random.Generator, rho: float = RHO) -> Floats:
     """One Gaussian draw for all."""
-    return x + rng.normal(scale=1 / math.sqrt(2 * rho), size=2)
+    return np.asarray(x + rng.normal(scale=1 / math.sqrt(2 * rho), size=2))
 
 
 def uniform_disc(x: Floats, rng: np.random.Generator, radius: float = 150.0) -> Floats:

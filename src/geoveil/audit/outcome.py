@@ -26,7 +26,7 @@ __all__ = ["NO_PROOF", "Audit"]
 NO_PROOF = "This is no proof that it is safe: a fault that none of the tests looks for is not seen."
 #: How many times the claimed budget Gaussian noise has to give away to be found in 99 of 100 audits, by the number of
 #: canaries with a released point, largest first: measured in benchmarks/README.md.
-_CAUGHT = ((5000, 3), (2000, 4), (1000, 6), (500, 9))
+_CAUGHT = ((2000, 4), (1000, 6), (500, 9))
 #: The outcomes of a test.
 _MORE, _FAULT, _ASSUMED, _NOTHING = "MORE THAN CLAIMED", "FOUND", "NOT AS ASSUMED", "nothing found"
 _INDEPENDENT = "if the noise of one person does not depend on that of others"
@@ -242,7 +242,7 @@ class Audit(Card):
                 f"A tool with Gaussian noise that gives away {times} times the claimed budget is caught in at least "
                 "99 of 100 such audits."
                 for least, times in _CAUGHT
-                if self.persons >= least
+                if self.persons >= least and isinstance(self.claim, CGP)
             ][:1]
         told.append(
             f'It is assumed that the noise of one person does not depend on that of others; "{DEPENDENT}" looks for '
