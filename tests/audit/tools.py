@@ -21,13 +21,13 @@ Tool = Callable[[Floats, np.random.Generator], Floats]
 
 def gaussian(x: Floats, rng: np.random.Generator, rho: float = RHO) -> Floats:
     """Gaussian noise with this ρ."""
-    return np.asarray(x + rng.normal(scale=1 / math.sqrt(2 * rho), size=x.shape))
+    return x + rng.normal(scale=1 / math.sqrt(2 * rho), size=x.shape)
 
 
 def planar_laplace(x: Floats, rng: np.random.Generator, epsilon: float = math.sqrt(4 * RHO)) -> Floats:
     """Planar Laplace noise with this ε: ε²/4-CGP at small distances."""
     angle, radius = rng.uniform(0, 2 * math.pi, len(x)), rng.gamma(2, 1 / epsilon, len(x))
-    return x + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(x + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
 def own_points(x: Floats, rng: np.random.Generator, **how: Any) -> Floats:
@@ -37,13 +37,13 @@ def own_points(x: Floats, rng: np.random.Generator, **how: Any) -> Floats:
 
 def shared_noise(x: Floats, rng: np.random.Generator, rho: float = RHO) -> Floats:
     """One Gaussian draw for all."""
-    return np.asarray(x + rng.normal(scale=1 / math.sqrt(2 * rho), size=2))
+    return x + rng.normal(scale=1 / math.sqrt(2 * rho), size=2)
 
 
 def uniform_disc(x: Floats, rng: np.random.Generator, radius: float = 150.0) -> Floats:
     """A uniform point of a disc, as in many apps."""
     angle, length = rng.uniform(0, 2 * math.pi, len(x)), radius * np.sqrt(rng.random(len(x)))
-    return x + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(x + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
 def release(
