@@ -231,3 +231,25 @@ def test_alarms_are_rare(name: str) -> None:
     """Of 100 audits of noise that keeps its claim, at most as many accuse it as 1% explains (with 10⁻⁵)."""
     found = [audited(getattr(rules, name)(noise(seed)), 100 + seed, canaries=2000).found for seed in range(100)]
     assert sum(found) <= 8
+
+
+def by_day(rng: np.random.Generator) -> Rule:
+    """What geoveil releases of rows of which any day of a person is protected."""
+
+    def rule(rows: pd.DataFrame) -> pd.DataFrame:
+        own = gv.Locations(rows, person="person", times="time", area=AREA, protect="1 day", rng=rng)
+        found = own.points(hide=rules.HIDE, keep="person").to_frame()
+        return pd.DataFrame({"person": found["person"], "longitude": found.geometry.x, "latitude": found.geometry.y})
+
+    return rule
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("rule", "pings"), [(rules.own_zone(noise()), 1), (by_day(noise()), 3)], ids=["zones", "days"]
+)
+def test_own_paths_pass(rule: Rule, pings: int) -> None:
+    """The discs around hidden places, and points of which a day is protected, keep what they claim."""
+    found = audited(rule, canaries=400, pings=pings)
+    assert found.persons == 400
+    assert not found.found, found.verdict()
