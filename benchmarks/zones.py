@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -291,11 +291,12 @@ def files(count: int, points: int) -> bool:
         hide(one)
         everything = replace(one, paths=(folder / "rides",), target=str(folder / "shared"))
         form, spent = GPXTracks(()), dict[str, float]()
-        for what, work in {
+        works: dict[str, Callable[[Path], object]] = {
             "parsing and writing, standard library": lambda path: copy_plainly(path, folder / "copied" / path.name),
             "parsing and writing, geoveil's": lambda path: form.write(folder / "written" / path.name, form.read(path)),
             "hiding a home": lambda path: hide(everything),
-        }.items():
+        }
+        for what, work in works.items():
             start = time.process_time()
             for path in rides if "parsing" in what else rides[:1]:
                 work(path)
