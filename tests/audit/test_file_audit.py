@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
+from geoveil.audit.order import order_seen
 from geoveil.errors import InvalidFile
 from geoveil.text.words import metres
 from tests.audit import rules
@@ -83,6 +84,48 @@ def test_rows_are_matched_honestly(tmp_path: Path) -> None:
     assert any("labels were changed" in note for note in found.notes)
     with pytest.raises(InvalidFile, match="labels of canaries"):
         read(tmp_path, rows.assign(person=np.arange(600)).iloc[:590])
+
+
+def test_wrong_order_is_refused(tmp_path: Path) -> None:
+    """Rows without labels are matched by their order only if they are seen to be in that order."""
+    rows = made(tmp_path, canaries=400)
+    other = tmp_path / "other"
+    other.mkdir()
+    made(other, canaries=400, rng=np.random.default_rng(2))
+    with pytest.raises(InvalidFile, match="Nothing could be tested"):
+        gv.audit.read(tmp_path / "canaries.csv", secret=other / "audit.json")
+    slight = rules.moved(rows, np.random.default_rng(3).normal(scale=20, size=(400, 2))).assign(person=np.arange(400))
+    assert read(tmp_path, slight).refuted
+    rng = np.random.default_rng(4)
+    half = rng.permutation(400) < 200
+    order = np.arange(400)
+    order[half] = rng.permutation(order[half])
+    for mixed in (slight.sample(frac=1, random_state=1), slight.sort_values("latitude"), slight.iloc[order]):
+        with pytest.raises(InvalidFile, match=r"do not belong to the persons in this order\b"):
+            read(tmp_path, mixed)
+
+
+def test_noise_hides_order(tmp_path: Path) -> None:
+    """Where the noise is too large to see whether rows are in order, that is said."""
+    rows = made(tmp_path, canaries=400).assign(person=np.arange(400))
+    rng = np.random.default_rng(4)
+    large = read(tmp_path, rules.moved(rows, rng.normal(scale=5000, size=(400, 2))))
+    assert any("cannot be told whether all rows are in order" in note for note in large.notes)
+    with pytest.raises(InvalidFile, match="too large to tell"):
+        read(tmp_path, rules.moved(rows, rng.normal(scale=100_000, size=(400, 2))))
+
+
+def test_order_is_seen() -> None:
+    """Useful noise passes with a wide margin, whatever its tails; rows in any other order never pass."""
+    rng = np.random.default_rng(1)
+    angle, reach = rng.uniform(0, 2 * np.pi, 300), 10_000 * np.sqrt(rng.random(300))
+    places = reach[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    few = places[rng.integers(300, size=100)]
+    for scale in (0.0, 20.0, 300.0, 1000.0):
+        for noise in (rng.normal(size=few.shape), np.clip(rng.standard_cauchy(few.shape), -1e4, 1e4) / 4):
+            released = few + scale * noise
+            assert order_seen(released, few, rng) == "yes"
+            assert order_seen(rng.permutation(released), few, rng) in ("no", "unknown")
 
 
 def test_saved_outcomes_agree(tmp_path: Path) -> None:

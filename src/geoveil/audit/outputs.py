@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoveil.audit.canary_places import degrees_plane
+from geoveil.audit.order import order_seen
 from geoveil.audit.secret import Made, Secret
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats import ending, open_locations
@@ -37,6 +38,8 @@ _ROWS = {
     ".kml": re.compile("<Placemark"),
     ".geojson": re.compile('"features"'),
 }
+#: What is said of rows that were matched by their order.
+_BY_ORDER = "by the order of rows, as no column has their labels"
 #: The most bytes of side files that are searched.
 _MOST = 2**24
 
@@ -158,7 +161,27 @@ def about(path: Path, secret: Secret, plane: Plane) -> ReleasedFile:
     there = np.isfinite(metres).all(axis=1)
     columns, degrees, rows, metres = columns[there].reset_index(drop=True), degrees[there], rows[there], metres[there]
     made, person, matched, notes = _match(path, columns, rows, secret)
-    return ReleasedFile(path, made, metres, degrees, rows, columns, person, matched, notes)
+    found = ReleasedFile(path, made, metres, degrees, rows, columns, person, matched, notes)
+    return _in_order(found, secret, plane) if matched == _BY_ORDER else found
+
+
+def _in_order(found: ReleasedFile, secret: Secret, plane: Plane) -> ReleasedFile:
+    """Return a file whose rows were matched by their order, or refuse one in which that order is not seen."""
+    there = found.first[found.first >= 0]
+    middles = secret.sites(found.made).metres(degrees_plane(plane)).mean(axis=1)
+    places = middles[found.made.site[found.person[there]]]
+    seen = order_seen(found.metres[there], places, np.random.default_rng(0))
+    if seen in ("no", "unknown"):
+        problem = "Nothing could be tested: rows do not belong to the persons in this order"
+        if seen == "unknown":
+            problem += ", or the noise is too large to tell"
+        allowed = f"rows with the labels of canaries, or in the order of {found.made.name}"
+        remedy = "Let the tool keep a column of persons. Check that this is the secret of the file that the tool read."
+        raise InvalidFile(str(found.path), problem, allowed, remedy)
+    if seen == "unsure":
+        note = "the noise is so large that it cannot be told whether all rows are in order"
+        return replace(found, notes=(*found.notes, note))
+    return found
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, Floats, Index]:
@@ -211,8 +234,10 @@ def _match(path: Path, columns: pd.DataFrame, rows: Index, secret: Secret) -> tu
     owner = np.full(made.size, -1)
     for ping in range(secret.pings):
         owner[made.rows + ping] = np.arange(len(made.persons))
-    note = "labels were changed: rows were matched by their order; if the tool reorders rows, nothing is found"
-    return made, owner[rows], "by the order of rows, as no column has their labels", (note,)
+    note = (
+        "labels were changed: rows were matched by their order; if the tool moves rows among neighbours, less is found"
+    )
+    return made, owner[rows], _BY_ORDER, (note,)
 
 
 def _best_column(columns: pd.DataFrame, secret: Secret, digest: str | None) -> tuple[str, Made, Index] | None:
