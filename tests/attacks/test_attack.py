@@ -215,6 +215,30 @@ def test_rows_pair_by_time(tmp_path: Path) -> None:
         truth(frame).attack(released.assign(user="nobody")[:50])
 
 
+def test_shuffled_rows_are_refused() -> None:
+    """Rows in another order without times are not compared with those of other persons: each remedy works."""
+    frame = people(4)
+    released = moved(frame, np.full((len(frame), 2), [3.0, 4.0]))
+    shuffled, locations = released.sample(frac=1, random_state=2), truth(frame)
+    with pytest.raises(InvalidInput, match=r"^released = .*persons are in another order.*times=.*restore the order"):
+        locations.attack(shuffled.drop(columns="time"), hide=200)
+    for remedied in (shuffled, shuffled.sort_index().drop(columns="time")):
+        found = truth(frame, times="time").attack(remedied, hide=200)
+        np.testing.assert_allclose(found["released point"].off, 5, rtol=0.01)
+    homes = released.groupby("user").head(1).drop(columns="time")
+    found = truth(frame.groupby("user").head(1)).attack(homes[::-1])
+    np.testing.assert_allclose(found["released point"].off, 5, rtol=0.01)
+
+
+def test_renamed_persons_are_paired() -> None:
+    """Rows whose persons have other names throughout are in the order of the truth; mixed rows are refused."""
+    frame = people(3)
+    renamed = moved(frame.assign(user="x" + frame.user), np.full((len(frame), 2), [3.0, 4.0])).drop(columns="time")
+    np.testing.assert_allclose(truth(frame).attack(renamed)["released point"].off, 5, rtol=0.01)
+    with pytest.raises(InvalidInput, match=r"^released = .*no point of these persons"):
+        truth(frame).attack(renamed.sample(frac=1, random_state=1))
+
+
 @pytest.mark.slow
 def test_files_and_frames_agree(tmp_path: Path) -> None:
     """A release, its file with its certificate, its table and its geometries have one outcome."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geoveil._types import Labels
 from geoveil.answering.intake import Intake
@@ -218,23 +219,51 @@ def _pairs(
     data: Intake, shown: _Shown, codes: Index, labels: Sequence[Hashable], seconds: Floats | None
 ) -> tuple[Index, Index]:
     """Return the rows of the truth and of the release that belong together."""
-    import pandas as pd
-
     count, form = len(codes), shown.form
     named = isinstance(data.by, str) and data.by in form.names
     times = None
     if seconds is not None and len(form.times) == 1:
         times = point_times(form, None).microseconds / 1e6
-    same_times = times is None or (len(times) == count and np.array_equal(times, seconds))  # type: ignore[arg-type]
-    if len(shown.coords) == count and (same_times or shown.release is not None):
+    same_count = len(shown.coords) == count
+    if same_count and shown.release is not None:
         return np.arange(count), np.arange(count)
-    if times is None or seconds is None or (data.by is not None and not named):
+    true = np.asarray(labels, dtype=object)[codes].astype(str)
+    whose = np.asarray(form.people(data.by)).astype(str) if named else true if same_count else None
+    same_times = times is None or (same_count and np.array_equal(times, seconds))  # type: ignore[arg-type]
+    if same_count and whose is not None and same_times and _same_persons(true, whose):
+        return np.arange(count), np.arange(count)
+    if data.by is None and times is not None:
+        whose = np.full(len(times), str(labels[0]))
+    elif not named:
+        whose = None
+    if whose is None or (times is None and not same_count):
         allowed = f"{count} points, one for each true one, or a column of times"
         remedy = Message("Give {times} and {person} of the truth as columns that the released file has as well.")
         raise InvalidData("released", f"{len(shown.coords)} points", allowed, remedy)
-    mine = pd.DataFrame({"who": np.asarray(labels, dtype=object)[codes].astype(str), "when": seconds})
-    whose = np.asarray(form.people(data.by)).astype(str) if named else np.full(len(times), str(labels[0]))
-    theirs = pd.DataFrame({"who": whose, "when": times})
+    return _by_person(true, seconds if times is not None else None, whose, times)
+
+
+def _same_persons(true: NDArray[np.str_], shown: NDArray[np.str_]) -> bool:
+    """Return whether rows are of the same persons one by one, under their labels or under pseudonyms."""
+    import pandas as pd
+
+    if np.array_equal(true, shown):
+        return True
+    return not np.isin(shown, true).any() and np.array_equal(pd.factorize(true)[0], pd.factorize(shown)[0])
+
+
+def _by_person(
+    true: NDArray[np.str_], seconds: Floats | None, shown: NDArray[np.str_], times: Floats | None
+) -> tuple[Index, Index]:
+    """Return the rows of the truth and of the release that have one person, and one time where both have times."""
+    import pandas as pd
+
+    mine = pd.DataFrame({"who": true, "when": 0.0 if seconds is None else seconds})
+    theirs = pd.DataFrame({"who": shown, "when": 0.0 if times is None else times})
+    if times is None and set(true) & set(shown) and mine.who.duplicated().any():
+        allowed = "in the order of the truth, or with a column of times: its persons are in another order"
+        remedy = Message("Give {times}, a column that the released file has too, or restore the order of its rows.")
+        raise InvalidData("released", f"{len(shown)} points", allowed, remedy)
     for rows in (mine, theirs):
         # Several points of one person and time are paired in their order.
         rows["turn"] = rows.groupby(["who", "when"]).cumcount()

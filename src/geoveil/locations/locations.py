@@ -1152,7 +1152,7 @@ class Locations(Card, metaclass=Answering):
         ----------
         released : Release, path, table, frame or array
             What was released: of geoveil, or of any other tool. Points are compared row by row, or by person and time
-            where numbers of rows differ. Tracks that `hide_places` or another tool has cut; or a list of answers of
+            where rows differ. Tracks that `hide_places` or another tool has cut; or a list of answers of
             `distance`, or of `nearest` with `together`, about several public places.
         motion : {"person", "walking", "cycling", "car", "taxi"} or Motion, optional
             How people move, for the attacker who smooths tracks; by default "person".
