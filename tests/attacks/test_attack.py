@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import geoveil as gv
-from geoveil.attacks import Attacks, Seen, attack_points, link, most_linked, most_within
+from geoveil.attacks import Attack, Attacks, Seen, attack_points, link, most_linked, most_within
 from geoveil.attacks.bounds import false_alarm
 from geoveil.errors import InvalidInput
 from geoveil.noise.reals import Floats
@@ -351,6 +351,9 @@ def test_zones_keep_centre_bound(tmp_path: Path) -> None:
     assert found.beaten == ()
     assert found["lines"].bound is None
     assert found["lines"].off[0] < 20
+    assert " off for 47.3700,8.5400. Nothing bounds this attack" in found.verdict()
+    assert "person" not in found.verdict() + found._repr_html_()
+    assert [row[-1] for row in found.table()[1] if row[0] == "lines"] == ["no bound"]
     with pytest.raises(InvalidInput, match=r"^places = None.*47\.37,8\.54"):
         tracks.attack(release)
 
@@ -365,6 +368,17 @@ def test_zones_around_home_are_found() -> None:
         cut = pd.DataFrame({"track": left // 300, "lat": frame[left, 1], "lon": frame[left, 0]})
         found = tracks.attack(cut, places="47.37,8.54")
         assert found["circle"].off[0] < 30
+
+
+def test_rows_without_times_are_noted() -> None:
+    """The verdict says that an order was assumed, where neither times nor single points of persons tell it."""
+    frame = people(2)
+    timeless, one_each = frame.drop(columns="time"), frame.groupby("user").head(1)
+    assert "taken to be in the order" in truth(frame).attack(timeless).verdict()
+    assert "taken to be in the order" not in truth(frame).attack(frame).verdict()
+    assert "taken to be in the order" not in truth(one_each).attack(one_each).verdict()
+    release = truth(timeless).points(rho=RHO)
+    assert "taken to be in the order" not in truth(timeless).attack(release).verdict()
 
 
 # The outcome --------------------------------------------------------------------------------------------------------
@@ -390,6 +404,13 @@ def test_outcomes_are_saved(outcome: Attacks, tmp_path: Path) -> None:
         outcome.save(tmp_path / "attacks.json")
     with pytest.raises(InvalidInput, match=r"\.html, \.png, \.svg, \.pdf or \.json"):
         outcome.save(tmp_path / "attacks.txt")
+
+
+def test_luck_is_named() -> None:
+    """An error a little below its bound is put down to luck in the table; one far below is not."""
+    slightly, far = (Attack("home", "", np.full(3, off), [*"abc"], 100.0) for off in (80.0, 0.1))
+    assert [each.beats for each in (slightly, far)] == [False, True]
+    assert [each.limit for each in (slightly, far)] == ["at least 100 m, but for luck", "at least 100 m"]
 
 
 def test_outcomes_are_tables(outcome: Attacks) -> None:

@@ -79,6 +79,17 @@ class Attack:
             return self.typical > self.bound + math.sqrt(math.log(1e6) / (2 * trials))
         return self.root_mean_square**2 < false_alarm(self.off) * self.bound**2
 
+    @property
+    def limit(self) -> str:
+        """What the guarantee allows, in words."""
+        if self.bound is None:
+            return "no bound"
+        if self.linking:
+            said, over = f"at most {self.bound:.0%}", self.typical > self.bound
+        else:
+            said, over = f"at least {metres(self.bound)}", self.root_mean_square < self.bound
+        return f"{said}, but for luck" if over and not self.beats else said
+
     def described(self) -> dict[str, object]:
         """Return the numbers for programs."""
         whom, least = self.worst
@@ -110,6 +121,10 @@ class Attacks(Card):
         The budget for moving all points of a person together, from which the bounds follow.
     exact_bound : bool
         Whether the noise is Gaussian, for which the bound on chances is attained.
+    of : {"person", "place"}
+        Whose locations are attacked.
+    note : str
+        A sentence on how far the outcome can be trusted.
 
     Examples
     --------
@@ -124,6 +139,8 @@ class Attacks(Card):
     about: str
     rho: float | None = None
     exact_bound: bool = False
+    of: str = "person"
+    note: str = ""
 
     def __getitem__(self, name: str) -> Attack:
         return next(attack for attack in self.attacks if attack.name == name)
@@ -139,31 +156,35 @@ class Attacks(Card):
     def verdict(self) -> str:
         """Return in one sentence how near the best attack comes."""
         measured = [attack for attack in self.attacks if not attack.linking]
-        told = []
+        told, unbounded = "", False
         if measured:
             best = min(measured, key=lambda attack: attack.typical)
             whom, least = best.worst
-            told.append(f"The best attack ({best.name}) is {metres(best.typical)} off for a typical person and ")
-            told.append(f"{metres(least)} for {whom}. ")
+            several = f"a typical {self.of} and {metres(least)} for {whom}"
+            told = f"The best attack ({best.name}) is {metres(best.typical)} off for "
+            told += f"{several if len(best.labels) > 1 else whom}. "
+            unbounded = best.bound is None
         if self.beaten:
-            return f"{''.join(told)}More than the guarantee allows: {', '.join(self.beaten)}. It does not hold."
-        if any(attack.bound is not None for attack in self.attacks):
-            return f"{''.join(told)}No attack beats what the guarantee allows."
-        return f"{''.join(told)}No guarantee was stated, so nothing bounds an attack."
+            said = f"More than the guarantee allows: {', '.join(self.beaten)}. It does not hold."
+        elif all(attack.bound is None for attack in self.attacks):
+            said = "No guarantee was stated, so nothing bounds an attack."
+        elif unbounded:
+            said = "Nothing bounds this attack: only others are compared with the guarantee, and do not beat it."
+        else:
+            said = "No attack beats what the guarantee allows."
+        return " ".join(filter(None, (f"{told}{said}", self.note)))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return the headings and the rows of the table."""
         rows = []
         for attack in self.attacks:
-            (whom, least), bound = attack.worst, attack.bound
+            (whom, least), limit = attack.worst, attack.limit
             if attack.linking:
-                limit = "none" if bound is None else f"at most {bound:.0%}"
                 rows.append([attack.name, f"{attack.typical:.0%} found", "", whom if least else "nobody", limit])
                 continue
-            limit = "none" if bound is None else f"at least {metres(bound)}"
             squared = metres(attack.root_mean_square)
             rows.append([attack.name, metres(attack.typical), squared, f"{whom}: {metres(least)}", limit])
-        return ["attack", "median off", "root mean square", "worst for", "the guarantee allows (r.m.s.)"], rows
+        return ["attack", "typical", "root mean square", "worst for", "the guarantee allows (r.m.s.)"], rows
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each person and attack, with the error in metres or whether the person was found."""

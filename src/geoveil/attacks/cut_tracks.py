@@ -10,6 +10,7 @@ from geoveil.attacks.attack import Attack, Attacks
 from geoveil.geo.geometries import Index
 from geoveil.mechanisms.discs import STEPS, Disc, UniformDisc
 from geoveil.noise.reals import Floats
+from geoveil.text.words import counted
 from geoveil.zones import HiddenPlace, Hiding, Rules, Zone, attempts, piece_numbers
 from geoveil.zones.attacks import fit_circle, meet_lines, zone_ends
 from geoveil.zones.cutting import distances
@@ -65,7 +66,12 @@ def attack_zones(
         for n, off in found.items()
         if len(off) == len(labels)
     ]
-    return Attacks(tuple(done), f"tracks around {len(places)} hidden places")
+    return Attacks(tuple(done), _about(places), of="place")
+
+
+def _about(places: Sequence[HiddenPlace]) -> str:
+    """Return what was attacked, in words."""
+    return f"tracks around {counted(len(places), 'hidden place')}"
 
 
 def _spread(law: Disc) -> float:
@@ -104,4 +110,4 @@ def attack_cut_tracks(
         Attack("circle", _DOES["circle"], np.array(circles), labels),
         Attack("lines", _DOES["lines"], np.array(lines), labels),
     )
-    return Attacks(done, f"tracks around {len(places)} hidden places")
+    return Attacks(done, _about(places), of="place")

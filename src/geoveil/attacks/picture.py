@@ -71,13 +71,13 @@ def curves(attacks: Attacks) -> str:
         keys.append(f'<span style="color:{colour}">&#9644; {escape(attack.name)}</span>')
     if allowed is not None:
         keys.append('<span style="color:#475569">&#9644; the guarantee allows at most</span>')
-    label = "The share of persons to whom an attack comes within a distance, for each attack."
+    label = f"The share of {attacks.of}s to which an attack comes within a distance, for each attack."
     return (
         f'<figure style="max-width:44rem"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
         f'style="font:12px system-ui,sans-serif" fill="currentColor">{"".join(parts)}'
         f'<text x="{(_WIDTH + _LEFT) / 2}" y="{_HEIGHT - 4}" text-anchor="middle">the attacker comes within</text>'
         "</svg>"
-        f"<figcaption>The share of persons to whom each attack comes within a distance. {' '.join(keys)}</figcaption>"
+        f"<figcaption>{label} {' '.join(keys)}</figcaption>"
         "</figure>"
     )
 
@@ -124,7 +124,7 @@ def draw(attacks: Attacks, path: Path) -> None:
         axes.plot(
             distances, _shares(attack, distances), style, color=_COLOURS[number % len(_COLOURS)], label=attack.name
         )
-    axes.set(xscale="log", ylim=(0, 1.02), xlabel="the attacker comes within", ylabel="share of persons")
+    axes.set(xscale="log", ylim=(0, 1.02), xlabel="the attacker comes within", ylabel=f"share of {attacks.of}s")
     axes.xaxis.set_major_formatter(lambda distance, _: metres(distance))
     axes.legend(frameon=False, fontsize=8)
     axes.set_title(FOR_YOU_ONLY, fontsize=8, color="#b91c1c", loc="left")

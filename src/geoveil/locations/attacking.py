@@ -37,6 +37,8 @@ __all__ = ["attacked"]
 
 #: Microseconds after which times are taken for dates: those of 1990. Durations are shorter.
 _DATES = 631_152_000_000_000
+#: What is said where nothing shows that released rows are in the order of the truth.
+_ORDER = "Rows without times are taken to be in the order of the truth."
 _MOTIONS: dict[str, Motion | Habits] = {
     "car": motions.CAR,
     "cycling": motions.CYCLING,
@@ -69,7 +71,8 @@ def attacked(
         allowed = f"how people move: {', '.join(map(repr, _MOTIONS))}, or a Motion"
         raise InvalidParameter("motion", motion, allowed, 'Leave it out: it is "person".')
     known = None if prior is None else _known_places(prior, data)
-    return attack_points(_paired(data, shown, claimed), moves, locations._progress, known)
+    found = attack_points(_paired(data, shown, claimed), moves, locations._progress, known)
+    return replace(found, note="" if _known_order(data, shown) else _ORDER)
 
 
 def _known_places(prior: Any, data: Intake) -> Floats:
@@ -241,6 +244,15 @@ def _pairs(
         remedy = Message("Give {times} and {person} of the truth as columns that the released file has as well.")
         raise InvalidData("released", f"{len(shown.coords)} points", allowed, remedy)
     return _by_person(true, seconds if times is not None else None, whose, times)
+
+
+def _known_order(data: Intake, shown: _Shown) -> bool:
+    """Return whether the release, its times, or persons with one point each tell which rows belong together."""
+    if shown.release is not None or (len(shown.form.times) == 1 and _times(data)[0] is not None):
+        return True
+    if isinstance(data.by, str) and data.by in shown.form.names and data.persons is not None:
+        return int(data.persons.sizes.max()) == 1
+    return len(data.form.coords) == 1
 
 
 def _same_persons(true: NDArray[np.str_], shown: NDArray[np.str_]) -> bool:
