@@ -136,11 +136,11 @@ def test_ledger_charges_place_once(ridden: Any, tmp_path: Path) -> None:
     assert spent == ["0.0004", "0.0004"]
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
     assert ridden("verify", "second", "--ledger", "b.db").code == 0
-    more = ridden("zones", *asked, "--at", "46.95,7.44", "-o", "third", "--json")
+    more = ridden("zones", *asked, "--at", "46.95,7.44", "--yes", "-o", "third", "--json")
     assert more.code == 0, more.err
     assert len(json.loads(more.out)["discs"]) == 2
     # What is left is not enough for a third place.
-    over = ridden("zones", *asked, "--at", "46.20,6.14", "-o", "fourth")
+    over = ridden("zones", *asked, "--at", "46.20,6.14", "--yes", "-o", "fourth")
     assert over.code == 4, over.err
     assert not (tmp_path / "fourth").exists()
 
@@ -228,7 +228,9 @@ def test_centres_are_no_track(ridden: Any, tmp_path: Path) -> None:
     """Beside the rides it is passed over, as it is a table with the places; given as a track, it is refused."""
     asked = [*HIDDEN[2:4], "--centres", "rides/centres.json"]
     for target, places in (("both", [AT, "47.36,8.60"]), ("one", [AT])):
-        done = ridden("zones", "rides", *(f"--at={place}" for place in places), *asked, "-o", target, "--json")
+        done = ridden(
+            "zones", "rides", *(f"--at={place}" for place in places), *asked, "-o", target, "--yes", "--json"
+        )
         assert json.loads(done.out)["files"] == 3, done.err
     assert contents(tmp_path / "both") == contents(tmp_path / "one")
     shutil.copy(tmp_path / "rides" / "centres.json", tmp_path / "copy.json")
@@ -247,7 +249,7 @@ def test_tracks_inside_are_refused(ridden: Any, tmp_path: Path) -> None:
 def test_places_from_a_file(ridden: Any, tmp_path: Path) -> None:
     """A file of places hides each of them."""
     (tmp_path / "places.csv").write_text(f"lat,lon\n{AT}\n47.36,8.60\n")
-    done = ridden("zones", "rides", "--at", "places.csv", *HIDDEN[2:], "-o", "shared", "--json")
+    done = ridden("zones", "rides", "--at", "places.csv", *HIDDEN[2:], "-o", "shared", "--yes", "--json")
     assert len(json.loads(done.out)["discs"]) == 2
 
 
@@ -374,7 +376,7 @@ def test_proposed_places_are_confirmed(ridden: Any, tmp_path: Path, monkeypatch:
     assert ridden(*asked).code == 2
     assert not (tmp_path / "centres.json").exists()
     answers, prompts = [True], ["home", "46.95,7.44", ""]
-    done = ridden(*asked)
+    done = ridden(*asked, "--yes")
     assert done.code == 0, done.err
     assert "a latitude and a longitude" in done.err
     assert len(Centres(tmp_path / "centres.json").known()) == 2
@@ -400,8 +402,17 @@ def test_swapped_place_is_refused(ridden: Any, tmp_path: Path) -> None:
     assert (told.code, "the other way round" in told.err) == (2, True)
     assert swapped not in told.err
     assert not (tmp_path / "centres.json").exists()
-    done = ridden("zones", "rides", "--at", "46.95,7.44", *HIDDEN[2:], "-o", "shared")
+    far = ["zones", "rides", "--at", "46.95,7.44", *HIDDEN[2:], "-o", "shared"]
+    for more in ([], ["--dry-run"]):
+        told = ridden(*far, *more)
+        assert (told.code, "no point within" in " ".join(told.err.split()), "--yes" in told.err) == (2, True, True)
+        assert "46.95" not in told.err
+        assert not (tmp_path / "centres.json").exists()
+        assert not (tmp_path / "shared").exists()
+    done = ridden(*far, "--yes")
     assert (done.code, "No track enters a disc" in " ".join(done.out.split())) == (0, True)
+    # A place that is known may be far from the rides of a holiday.
+    assert ridden(*far, "--overwrite").code == 0
     right = ridden("zones", "rides", *HIDDEN, "-o", "again")
     assert (right.code, "No track enters a disc" in right.out) == (0, False)
 
@@ -412,7 +423,7 @@ def test_places_stay_hidden_alike(ridden: Any, tmp_path: Path, first: list[str])
     asked = ["zones", "rides", "--at", AT, "--centres", "centres.json", "-o", "shared", "--overwrite"]
     assert ridden(*asked, *first).code == 0
     told = ridden(*asked, "--hide", "500m")
-    assert (told.code, "another way to hide a place" in told.err) == (2, True)
+    assert (told.code, "--hide = '500 m'" in told.err) == (2, True)
     [named] = re.findall(r"Give (--\w+ \S+) and (--margin \d+):", told.err)
     assert ridden(*asked, *" ".join(named).split()).code == 0
 
@@ -520,5 +531,5 @@ def test_departure_times_are_removed(run: Any, tmp_path: Path) -> None:
     (tmp_path / "walk.csv").write_text(
         "started_at,lat,lon\n" + "".join(f"2024-03-01T08:00:00Z,47.{380 + i},8.54\n" for i in range(20))
     )
-    assert run("zones", "walk.csv", *HIDDEN, "-o", "out.csv").code == 0
+    assert run("zones", "walk.csv", *HIDDEN, "-o", "out.csv", "--yes").code == 0
     assert (tmp_path / "out.csv").read_text().startswith("lat,lon\n")

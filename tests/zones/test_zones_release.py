@@ -336,11 +336,11 @@ def test_ledger_charges_place_once(tmp_path: Path) -> None:
         assert (again.zones, again.entries) == (first.zones, first.entries)
     assert str(ledger.account("ann").remaining) == "0.00004"
     with pytest.raises(BudgetExceeded):
-        session().hide_places("47.4,8.6", **how)
+        session().hide_places("47.386,8.54", **how)
     assert session().hide_places([HOME], **how).zones == first.zones
     # The disc that adds up is asked for: a uniform one has no ρ.
     with pytest.raises(InvalidParameter, match="uniform disc"):
-        session().hide_places("10,10", hide=200, centres=tmp_path / "centres.json")
+        session().hide_places("47.386,8.54", hide=200, centres=tmp_path / "centres.json")
     assert ledger.verify() > 0
 
 
@@ -451,3 +451,22 @@ def test_inner_gaps_split_nothing(tmp_path: Path) -> None:
         )
         told.append(hidden(tmp_path / "ride.gpx", tmp_path).pieces.tolist())
     assert told == [[0, 0], [0, 0]]
+
+
+def test_far_place_is_refused(tmp_path: Path) -> None:
+    """A new place that no point is near hides nothing: no disc is drawn for it; a known one may be far."""
+    centres = tmp_path / "centres.json"
+    far = gv.Locations(ride(), area=AREA)
+    with pytest.raises(InvalidParameter, match="no point within 1 km, so that nothing would be hidden"):
+        far.hide_places([HOME, "47.9,8.9"], hide=200, centres=centres)
+    assert not centres.exists()
+    assert len(far.hide_places([HOME], hide=200, centres=centres).zones) == 1
+    away = ride().assign(lat=lambda of: of["lat"] + 0.2)
+    assert len(gv.Locations(away, area=AREA).hide_places(HOME, hide=200, centres=centres).value) == len(away)
+
+
+def test_near_across_date_line(tmp_path: Path) -> None:
+    """A place on one side of the date line is near points on the other."""
+    frame = ride().assign(lat=lambda of: of["lat"] - 47.37, lon=-179.9995)
+    tracks = gv.Locations(frame, area="0,180,50km")
+    assert len(tracks.hide_places("0,179.9995", hide=200, centres=tmp_path / "centres.json").value) < len(frame)

@@ -39,6 +39,7 @@ _COMMANDS = {
     "locations.counts": "'geoveil counts'",
     "locations.flows": "'geoveil flows'",
     "request.accepted": "--yes",
+    "zones.accepted": "--yes",
     "release.smooth": "--smooth",
     "ledger.create": "'geoveil budget create'",
     "ledger.lower": "'geoveil budget lower'",

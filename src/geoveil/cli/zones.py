@@ -89,6 +89,7 @@ _ATTACKS = {
     type=click.Path(dir_okay=False, exists=True),
     help="With --dry-run: a file of lines that an attacker may have as a map of roads.",
 )
+@click.option("--yes", "-y", "accepted", is_flag=True, help="Hide a place even if no track comes near it.")
 @gathered("output", output_of, ("report", "basemap", "with_truth", *PRINTING))
 def zones(source: tuple[str, ...], output: Output, dry_run: bool, roads: str | None, **given: Any) -> None:
     """Share tracks as they are, except around places such as your home.
@@ -187,6 +188,7 @@ def _request(source: Sequence[str], drawn: Mapping[str, str], **given: Any) -> Z
         same_names=given["same_names"],
         account=account,
         near=given["near"],
+        accepted=given["accepted"],
         noise=given["noise"],
         area=given["area"],
         key=None if given["sign"] is None else private_key(given["sign"]),

@@ -32,6 +32,7 @@ from geoveil.zones import (
     cut,
     kept_points,
     piece_numbers,
+    refuse_far,
     refuse_swapped,
     time_order,
 )
@@ -94,6 +95,7 @@ def hidden_places(
         raise InvalidCoordinateSystem("x.crs", None, "a known coordinate system: zones are on the Earth", remedy)
     degrees = form.plane.longitudes_latitudes(form.own_coords())
     refuse_swapped(places, degrees)
+    refuse_far(Centres(centres).new(places, near), degrees, hiding.within, "Correct it, or leave it out.")
     if noise is not None:
         rules.check_noise(noise)
     reasons = _columns(data, keep)

@@ -1038,7 +1038,8 @@ class Locations(Card, metaclass=Answering):
         ----------
         places : str, pair, frame, path, or a list of these
             "47.37,8.54" or (47.37, 8.54), a latitude and a longitude; a frame of points; or a file of them. A place
-            within 100 m of one that was hidden before is taken for that one: housemates share a disc.
+            within 100 m of one that was hidden before is taken for that one: housemates share a disc. A new one that
+            no point is near is refused.
         centres : path
             The owner's file of centres, made if there is none yet. It says where the places are: keep it like a key.
         hide : float or str, optional

@@ -62,6 +62,8 @@ class ZonesRequest:
     area: str | None = None
     #: Who is charged for new centres.
     account: ChargedAccounts = field(default_factory=ChargedAccounts)
+    #: Whether a new place is hidden even if no track comes near it.
+    accepted: bool = False
     #: The key that signs the certificate.
     key: SigningKey | None = None
 
@@ -131,10 +133,14 @@ class ZonesRequest:
         return TrackFiles.read(self.paths, keep=self.keep, time=self.time, reading=self.reading, progress=progress)
 
     def check_places(self, files: TrackFiles) -> None:
-        """Refuse places whose latitude and longitude are swapped, before a centre is drawn."""
-        from geoveil.zones import places_of, refuse_swapped
+        """Refuse places that are swapped, and new ones that no track comes near, before a centre is drawn."""
+        from geoveil.zones import Centres, places_of, refuse_far, refuse_swapped
 
-        refuse_swapped(places_of([*self.places]), files.degrees)
+        places = places_of([*self.places])
+        refuse_swapped(places, files.degrees)
+        if not self.accepted:
+            remedy = Message("Correct it or leave it out; {zones.accepted} draws its disc nevertheless.")
+            refuse_far(Centres(self.centres).new(places, self.near), files.degrees, self.hiding.within, remedy)
 
     def zones(self, ledger: Ledger | None = None) -> tuple[list[Zone], list[dict[str, Any]]]:
         """Return the zones of the places, and the entries of the ledger that charged them.
@@ -280,6 +286,7 @@ class ZonesRequest:
         words += ["--near", self.near] if self.near else []
         words += ["--shorten", self.rules.shortened] if self.rules.shortened else []
         words += ["--same-names"] if self.same_names else []
+        words += ["--yes"] if self.accepted else []
         return shlex.join(words)
 
     @property

@@ -40,6 +40,7 @@ _FUNCTIONS = {
     "locations.points": "points",
     "locations.counts": "counts",
     "locations.flows": "flows",
+    "zones.accepted": "'geoveil zones --yes'",
     "request.accepted": "a tick at “Release it even if its error is hopeless”",
     "ledger.create": "step 6",
 }

@@ -22,6 +22,7 @@ class Naming:
         "gv.areas": "gv.areas(name)",
         "locations.overwrite": "gv.Locations(..., overwrite=True)",
         "request.accepted": "FileRequest(..., accepted=True)",
+        "zones.accepted": "ZonesRequest(..., accepted=True)",
         "gv.suggest_area": "gv.suggest_area(x)",
         "x.to_crs": "x.to_crs(4326) (for a file, `ogr2ogr -t_srs EPSG:4326 new.gpkg old.gpkg`)",
         "x.set_crs": (

@@ -28,6 +28,7 @@ from geoveil.zones.places import (
     places_of,
     places_of_tracks,
     propose_places,
+    refuse_far,
     refuse_swapped,
 )
 from geoveil.zones.zone import CHANCE, MARGIN, NEAR, Hiding, Zone
@@ -63,6 +64,7 @@ __all__ = [
     "places_of",
     "places_of_tracks",
     "propose_places",
+    "refuse_far",
     "refuse_swapped",
     "shortened",
     "time_order",

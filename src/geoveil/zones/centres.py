@@ -148,7 +148,7 @@ class Centres:
                         known = [*known, match]
                         self._write(known)
                 elif match.zone.hiding != hiding:
-                    raise self._hidden_otherwise(match.zone.hiding)
+                    raise _hidden_otherwise(hiding, match.zone.hiding)
                 elif not match.zone.hides(place):
                     raise _not_covered()
                 elif match.experiment and source.exact:
@@ -179,12 +179,18 @@ class Centres:
                 zone = Zone(random_bytes(8).hex(), hiding.law.draw(place.lat, place.lon, source), hiding)
                 match = _Known(place, zone, not source.exact)
             elif match.zone.hiding != hiding:
-                raise self._hidden_otherwise(match.zone.hiding)
+                raise _hidden_otherwise(hiding, match.zone.hiding)
             elif not match.zone.hides(place):
                 raise _not_covered()
             known = [*known, replace(match, place=place)]
             found.append(match.zone)
         return [*dict.fromkeys(found)]
+
+    def new(self, places: Iterable[HiddenPlace], near: Near | None = None) -> list[HiddenPlace]:
+        """Return the places that are not in the file."""
+        check_near(near)
+        known = self._read()
+        return [place for place in places if self._match(place, known, near) is None]
 
     def known(self) -> list[Zone]:
         """Return the zones in the file."""
@@ -244,14 +250,6 @@ class Centres:
                 )
                 raise FileUnavailable(str(self.path), reason, "the file with that centre", remedy)
 
-    def _hidden_otherwise(self, hiding: Hiding) -> InvalidParameter:
-        name, asked = hiding.asked
-        remedy = Message(
-            f"Give {{{name}:{asked}}} and {{margin:{hiding.margin}}}: its centre is used as it is, as a second one "
-            "would tell more about the place."
-        )
-        return InvalidParameter(name, "another way to hide a place", "as when the place was first hidden", remedy)
-
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the file while centres are drawn: two programs would draw two for one place."""
@@ -301,6 +299,18 @@ class Centres:
         folder.mkdir(parents=True, exist_ok=True)
         write_private(self.backup, text)
         write_private(self.path.resolve(), text)
+
+
+def _hidden_otherwise(asked: Hiding, known: Hiding) -> InvalidParameter:
+    """Return the error about a known place that is to be hidden in another way."""
+    name, value = known.asked
+    remedy = Message(
+        f"Give {{{name}:{value}}} and {{margin:{known.margin}}}: its centre is used as it is, as a second one "
+        "would tell more about the place."
+    )
+    name, value = asked.asked if asked.law != known.law else ("margin", str(asked.margin))
+    given = value if name == "rho" else f"{value} m"
+    return InvalidParameter(name, given, "as when the place was first hidden", remedy)
 
 
 def _not_covered() -> InvalidParameter:

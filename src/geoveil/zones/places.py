@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from geoveil.errors import InvalidParameter
 from geoveil.mechanisms.discs import RADIUS
 from geoveil.noise.reals import Floats
+from geoveil.text.messages import Text
 from geoveil.text.typed_values import read_place
+from geoveil.text.words import metres
 
 __all__ = [
     "HiddenPlace",
@@ -24,6 +26,7 @@ __all__ = [
     "places_of",
     "places_of_tracks",
     "propose_places",
+    "refuse_far",
     "refuse_swapped",
 ]
 
@@ -150,8 +153,32 @@ def refuse_swapped(places: Iterable[HiddenPlace], degrees: Floats) -> None:
             raise _refused("a latitude and then a longitude: tracks pass by the place the other way round only")
 
 
-def _passes(degrees: Floats, lon: float, lat: float) -> bool:
-    return abs(lat) <= 90 and bool((_metres(degrees, np.array([lon, lat])) <= _BY).any())
+def refuse_far(places: Iterable[HiddenPlace], degrees: Floats, within: float, remedy: Text) -> None:
+    """Refuse a place that no track comes near: a disc around a mistyped one would hide nothing.
+
+    Parameters
+    ----------
+    places : iterable of HiddenPlace
+        The places.
+    degrees : array
+        Longitudes and latitudes of the whole tracks.
+    within : float
+        Metres from a place within which points may be removed.
+    remedy : str or Message
+        What else can be done.
+    """
+    away = max(within, _BY)
+    if not len(degrees) or all(_passes(degrees, place.lon, place.lat, away) for place in places):
+        return
+    allowed = f"places that tracks come near: one has no point within {metres(away)}, so that nothing would be hidden"
+    raise InvalidParameter("places", "...", allowed, remedy)
+
+
+def _passes(degrees: Floats, lon: float, lat: float, away: float = _BY) -> bool:
+    near = degrees.copy()
+    # The way across the date line may be the short one.
+    near[:, 0] = lon + (near[:, 0] - lon + 180) % 360 - 180
+    return abs(lat) <= 90 and bool((_metres(near, np.array([lon, lat])) <= away).any())
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,11 @@ class Hiding:
         """
         return self.law.reach + self.margin + NEAR + ROUNDING
 
+    @property
+    def within(self) -> int:
+        """Metres from a new place within which points may be removed."""
+        return self.radius + self.law.reach + ROUNDING
+
     def describe(self) -> dict[str, Any]:
         """Return the description in certificates and in files of centres."""
         return {"law": self.law.describe(), "margin": self.margin}
