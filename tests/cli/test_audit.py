@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyproj
 import pytest
 
 from tests.audit import rules
@@ -48,13 +49,57 @@ def test_own_release_passes(run: Any) -> None:
 def test_remedies_are_named(run: Any, tmp_path: Path) -> None:
     """A missing claim, an existing file, and a file that is no secret or no release are refused with what to do."""
     assert run(*MAKE[:-2]).code == 2
-    assert run(*MAKE, "--canaries", "200").code == 0
-    again = run(*MAKE, "--canaries", "200")
+    assert run(*MAKE, "--canaries", "240").code == 0
+    again = run(*MAKE, "--canaries", "240")
     assert (again.code, "--overwrite" in again.err) == (3, True), again.err
-    assert run(*MAKE, "--canaries", "200", "--overwrite").code == 0
+    assert run(*MAKE, "--canaries", "240", "--overwrite").code == 0
     (tmp_path / "other.json").write_text("{}")
     wrong = run("audit", "read", "canaries.csv", "--secret", "other.json")
     assert "the secret file of an audit" in " ".join(wrong.err.split()), wrong.err
     pd.read_csv(tmp_path / "canaries.csv").drop(columns="person").iloc[1:].to_csv(tmp_path / "cut.csv", index=False)
     lost = run("audit", "read", "cut.csv", "--secret", "audit.json")
     assert "column of persons" in " ".join(lost.err.split()), lost.err
+
+
+def test_a_path_counts_once(run: Any) -> None:
+    """One file given twice is no second run; quiet, only the code tells."""
+    assert run(*MAKE, "--canaries", "240").code == 0
+    for other in ("canaries.csv", "./canaries.csv"):
+        twice = run("audit", "read", "canaries.csv", other, "--secret", "audit.json")
+        assert twice.code != 0
+        assert "twice" in twice.err or "once" in twice.err or "both" in twice.err, twice.err
+    quiet = run("audit", "read", "canaries.csv", "--secret", "audit.json", "-q")
+    assert (quiet.code, quiet.out) == (1, "")
+
+
+def test_made_files_can_be_read(run: Any, tmp_path: Path) -> None:
+    """Fewer canaries than can be judged are not made; the number that is named can be; names are quoted."""
+    few = run(*MAKE, "--canaries", "229")
+    assert (few.code, "at least 230" in " ".join(few.err.split())) == (2, True), few.err
+    assert not (tmp_path / "canaries.csv").exists()
+    named = [each if each != "audit.json" else "my audit.json" for each in MAKE]
+    made = run(*named, "--canaries", "230")
+    assert "--secret 'my audit.json'" in " ".join(made.out.split()), made.out
+    assert run("audit", "read", "canaries.csv", "--secret", "my audit.json").code == 1
+    runs = [each if each != "canaries.csv" else "made" for each in MAKE]
+    assert run(*runs, "--canaries", "100", "--runs", "2").code == 2
+    many = run(*runs, "--canaries", "115", "--runs", "2")
+    assert "run-1.csv to run-2.csv" in " ".join(many.out.split()), many.out
+    assert run("audit", "read", "made", "--secret", "audit.json").code == 1
+    part = run("audit", "read", "made/run-1.csv", "--secret", "audit.json")
+    assert "edges of grids" in " ".join(part.err.split()), part.err
+    assert "--metric" in run(*MAKE, "--metric", "2").err
+
+
+def test_projected_releases_are_read(run: Any, tmp_path: Path) -> None:
+    """Metres of a plane are read with the code that the message asks for."""
+    assert run(*MAKE, "--canaries", "240").code == 0
+    rows = pd.read_csv(tmp_path / "canaries.csv")
+    to = pyproj.Transformer.from_crs(4326, 32610, always_xy=True)
+    x, y = to.transform(rows.longitude, rows.latitude)
+    flat = rows.drop(columns=["longitude", "latitude"]).assign(x=x, y=y)
+    flat.to_csv(tmp_path / "utm.csv", index=False)
+    refused = run("audit", "read", "utm.csv", "--secret", "audit.json")
+    assert "--crs" in refused.err, refused.err
+    done = run("audit", "read", "utm.csv", "--secret", "audit.json", "--crs", "32610")
+    assert done.code == 1, done.err

@@ -25,6 +25,7 @@ __all__ = [
     "GRIDS",
     "PAIR",
     "Sites",
+    "at_pairs",
     "degrees_plane",
     "quarter_of",
     "strength_of",
@@ -169,7 +170,7 @@ class Sites:
         if free < usual:
             allowed = f"at least {2.3 * usual:,.0f} m in radius, for places {usual:,.0f} m apart"
             raise InvalidParameter("area", area.name, allowed, Message("Give a larger {area}."))
-        edges = round(count * _AT_EDGES)
+        edges = count - at_pairs(count)
         pairs = max(1, math.ceil((count - edges) / _TOGETHER))
         # In all directions evenly, whatever the number of pairs; in no order.
         angles = rng.permutation((np.arange(pairs) + rng.random()) * 2 * np.pi / pairs)
@@ -230,6 +231,11 @@ def _at_edges(
         other[row] = east + sign * step * right, north + sign * step * up
         names.append(grid.name)
     return names, one, other
+
+
+def at_pairs(count: int) -> int:
+    """Return how many of so many canaries are at a distance from each other, and not at the edges of grids."""
+    return count - round(count * _AT_EDGES)
 
 
 def degrees_plane(plane: Plane) -> Plane:

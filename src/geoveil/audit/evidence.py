@@ -19,7 +19,7 @@ from geoveil.errors import InvalidParameter
 from geoveil.noise.reals import Floats
 from geoveil.privacy import CGP, GP
 
-__all__ = ["LEAST_RUNS", "Evidence", "Verdict", "judge", "split"]
+__all__ = ["LEAST_CANARIES", "LEAST_RUNS", "Evidence", "Verdict", "judge", "split"]
 
 #: Runs that are needed for CGP if the noise of persons may depend on each other: each is one trial.
 LEAST_RUNS = 20
@@ -39,6 +39,9 @@ _LEAST_GAUSSIAN = 1500
 
 #: Fewest canaries of a group in the search.
 _GROUP = 30
+
+#: Fewest canaries at a distance of which something can be said.
+LEAST_CANARIES = 5 * _GROUP
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ def judge(
     share = _SEARCHED_GAUSSIAN if gaussian and not by_run and len(canaries) >= _LEAST_GAUSSIAN else _SEARCHED
     searched, tested = split(canaries, by_run=by_run, share=share)
     if min(len(searched), len(tested)) < _GROUP:
-        raise InvalidParameter("canaries", len(usable), f"at least {5 * _GROUP} persons", "Make more canaries.")
+        raise InvalidParameter("canaries", len(usable), f"at least {LEAST_CANARIES} persons", "Make more canaries.")
     score = learn_score(seen := canaries.take(searched))
     search = Scored(seen, unseen_ratios(seen, score), by_run)
     unseen = canaries.take(tested)

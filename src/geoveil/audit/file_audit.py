@@ -14,7 +14,7 @@ import numpy as np
 from geoveil._types import Epsilon, Hide, Rho
 from geoveil._types import Path as PathLike
 from geoveil.audit.canaries import Canaries
-from geoveil.audit.evidence import LEAST_RUNS, judge
+from geoveil.audit.evidence import LEAST_CANARIES, LEAST_RUNS, judge
 from geoveil.audit.findings import Case, Fault, find
 from geoveil.audit.guesses import guesses
 from geoveil.audit.making import Wanted, checked_claim, make_files
@@ -91,9 +91,9 @@ def make(
 
     Examples
     --------
-    >>> [made] = gv.audit.make(folder / "canaries.csv", secret=folder / "audit.json", hide=200, area=bay, canaries=200)
+    >>> [made] = gv.audit.make(folder / "canaries.csv", secret=folder / "audit.json", hide=200, area=bay, canaries=240)
     >>> len(pd.read_csv(made))
-    200
+    240
     """
     claim = promise(hide, rho, epsilon, None)
     wanted = Wanted(canaries, pings, crowd, None if among is None else Path(among), person, times)
@@ -107,6 +107,7 @@ def read(
     hide: Hide = None,
     rho: Rho = None,
     epsilon: Epsilon = None,
+    crs: object = None,
     level: float = LEVEL,
     progress: Callable[[float], None] = _silent,
 ) -> Audit:
@@ -120,6 +121,8 @@ def read(
         The secret file that was made with the canaries.
     hide, rho, epsilon : optional
         What the tool claims; by default what the canaries were made for.
+    crs : optional
+        The coordinate system of the released files, where they do not state it.
     level : float
         The largest probability that a tool that keeps its claim is accused.
     progress : callable
@@ -143,9 +146,15 @@ def read(
     plane = Plane(system_of("crs", GEOGRAPHIC), known.area)
     given = [released] if isinstance(released, str | os.PathLike) else released
     paths = outputs_in([Path(path) for path in given])
+    known_paths: set[str] = set()
+    for path in paths:
+        if (real := os.path.realpath(path)) in known_paths:
+            remedy = "Leave it out, or run the tool again and give the file that it writes then."
+            raise InvalidParameter("released", str(path), "each file once, as each stands for a run", remedy)
+        known_paths.add(real)
     outputs = []
     for number, path in enumerate(paths):
-        outputs.append(about(path, known, plane))
+        outputs.append(about(path, known, plane, crs))
         progress(0.6 * (number + 1) / len(paths))
     return _judged(known, outputs, plane, claimed, level, progress)
 
@@ -164,6 +173,10 @@ def _judged(
         by_made.setdefault(output.made.name, []).append(output)
     cases = [Case(known, group, plane, claim) for group in by_made.values()]
     canaries = _together([case.canaries() for case in cases])
+    if len(canaries) < LEAST_CANARIES:
+        made = sum(len(case.side) for case in cases)
+        seen = f"{len(canaries)} of {made:,} made-up persons who are not at the edges of grids"
+        raise InvalidData("released", seen, f"at least {LEAST_CANARIES}", "Give the files of all runs.")
     if not len(canaries.person):
         allowed = "at least some released points of canaries"
         raise InvalidData("released", "none", allowed, "Without any, nothing can be said about the tool.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoveil._types import Path as PathLike
-from geoveil.audit.canary_places import DECIMALS, Sites, degrees_plane
+from geoveil.audit.canary_places import DECIMALS, Sites, at_pairs, degrees_plane
+from geoveil.audit.evidence import LEAST_CANARIES
 from geoveil.audit.secret import Made, Secret
 from geoveil.city import generator, made_up_tracks, made_up_visits
 from geoveil.errors import FileUnavailable, InvalidParameter, Message
@@ -24,6 +26,7 @@ from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.planes import Plane
 from geoveil.noise.keystream import random_bytes
 from geoveil.privacy import CGP, GP, Guarantee
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     import geopandas
@@ -117,6 +120,7 @@ def make_files(
     import pyproj
 
     claimed, place = checked_claim(claim), area_of(area)
+    _enough(wanted.canaries, runs)
     keep, names = Path(secret), _names(Path(target), runs)
     check_target(keep, overwrite=overwrite)
     for name in names:
@@ -162,6 +166,14 @@ def checked_claim(claim: Guarantee) -> CGP | GP:
         allowed = "a claim about all points of a person: {hide}, {rho} or {epsilon} without δ"
         raise InvalidParameter("claim", claim, Message(allowed), "State one of these.")
     return claim
+
+
+def _enough(canaries: int, runs: int) -> None:
+    """Refuse fewer canaries than an audit needs: of all files, as many at a distance as are tested at least."""
+    if runs > 0 and runs * at_pairs(canaries) < LEAST_CANARIES:
+        least = next(count for count in itertools.count(FEWEST) if runs * at_pairs(count) >= LEAST_CANARIES)
+        remedy = Message("Leave it out for 2,000, or make more files.")
+        raise InvalidParameter("canaries", canaries, f"at least {least} in {counted(runs, 'file')}", remedy)
 
 
 def _names(target: Path, runs: int) -> list[Path]:

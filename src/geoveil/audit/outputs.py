@@ -154,9 +154,9 @@ def _is_released(path: Path) -> bool:
     )
 
 
-def about(path: Path, secret: Secret, plane: Plane) -> ReleasedFile:
+def about(path: Path, secret: Secret, plane: Plane, crs: object = None) -> ReleasedFile:
     """Read a released file, and find the canaries in it."""
-    columns, degrees, rows = _read(path)
+    columns, degrees, rows = _read(path, crs)
     metres = degrees_plane(plane).into(degrees) if len(degrees) else np.empty((0, 2))
     there = np.isfinite(metres).all(axis=1)
     columns, degrees, rows, metres = columns[there].reset_index(drop=True), degrees[there], rows[there], metres[there]
@@ -184,12 +184,12 @@ def _in_order(found: ReleasedFile, secret: Secret, plane: Plane) -> ReleasedFile
     return found
 
 
-def _read(path: Path) -> tuple[pd.DataFrame, Floats, Index]:
+def _read(path: Path, crs: object) -> tuple[pd.DataFrame, Floats, Index]:
     """Return the columns of each point of a file, its longitude and latitude, and its row."""
     import pandas as pd
     import pyarrow as pa
 
-    file = open_locations(path)
+    file = open_locations(path, crs=crs)
     plane = None
     tables, points, rows, first = [], [], [], 0
     for batch in file.batches([*file.columns]):

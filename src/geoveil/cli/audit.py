@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from geoveil.cli import terminal
 from geoveil.cli.command import Option, Program, command, gathered, setting
 from geoveil.cli.file_arguments import distinct, writable
-from geoveil.cli.options import PRINTING, Output, budget, output_of, possible
+from geoveil.cli.options import PRINTING, Output, budget_of_all, output_of, possible
 from geoveil.requests.budgets import Budget, rho_and_epsilon
 from geoveil.text.words import counted
 
@@ -58,7 +59,7 @@ _canaries: dict[str, Any] = {"cls": Option, "heading": "Canaries"}
     cls=Option,
     help="Where each canary is, for 'geoveil audit read'. Keep it from whoever runs the tool.",
 )
-@budget
+@budget_of_all
 @setting("area", required=True, heading="Canaries")
 @click.option("--canaries", default=2000, show_default=True, metavar="N", help="The number of canaries.", **_canaries)
 @click.option("--pings", default=1, show_default=True, metavar="N", help="The points of each canary.", **_canaries)
@@ -116,11 +117,13 @@ def make(
     if output.json:
         terminal.json({"files": [str(path) for path in made], "secret": secret})
         return
-    shown = str(made[0]) if len(made) == 1 else f"{len(made)} files in {made[0].parent}"
-    terminal.say(terminal.bold(f"{shown}: {counted(canaries, 'made-up person')}{' each' if len(made) > 1 else ''}"))
+    one = len(made) == 1
+    shown = str(made[0]) if one else f"{len(made)} files in {made[0].parent}, {made[0].name} to {made[-1].name}"
+    terminal.say(terminal.bold(f"{shown}: {counted(canaries, 'made-up person')}{'' if one else ' each'}"))
+    again = f"; {'twice' if one else 'on one twice'}, to see whether noise repeats"
     lines = [
-        ("next", "run the tool on it, with the setting that you want to test; twice, to see whether noise repeats"),
-        ("then", f"geoveil audit read RELEASED... --secret {secret}"),
+        ("next", f"run the tool on {'it' if one else 'each'}, with the setting that you want to test{again}"),
+        ("then", f"geoveil audit read RELEASED... --secret {shlex.quote(secret)}"),
         ("secret", f"{secret}: keep it from whoever runs the tool"),
     ]
     terminal.say(terminal.grid(lines))
@@ -144,6 +147,7 @@ def make(
     cls=Option,
     help="The secret file of 'geoveil audit make'.",
 )
+@setting("crs", help="The coordinate system of the released files, where they do not state it.")
 @possible
 @gathered(
     "output",
@@ -154,7 +158,7 @@ def make(
         "figure": "The picture alone (.png, .svg, .pdf): right guesses by distance, and what the claim allows.",
     },
 )
-def read(released: tuple[str, ...], secret: str, budget: Budget | None, output: Output) -> None:
+def read(released: tuple[str, ...], secret: str, crs: str | None, budget: Budget | None, output: Output) -> None:
     """Say whether a tool gives away more than it claims, with what confidence, and where it is worst.
 
     RELEASED is what the tool made of the canaries: a file or several, or a folder. The claim is that of 'geoveil audit
@@ -167,7 +171,8 @@ def read(released: tuple[str, ...], secret: str, budget: Budget | None, output: 
         writable(target)
     rho, epsilon = (None, None) if budget is None else rho_and_epsilon(budget.guarantee)
     with terminal.progress("Reading") as bar:
-        found = audit.read([Path(path) for path in released], secret=secret, rho=rho, epsilon=epsilon, progress=bar)
+        paths = [Path(path) for path in released]
+        found = audit.read(paths, secret=secret, rho=rho, epsilon=epsilon, crs=crs, progress=bar)
     for target in output.drawn.values():
         found.save(target, overwrite=terminal.state().overwrite)
     if output.json:
@@ -182,7 +187,7 @@ def _show(found: Audit, output: Output) -> None:
     """Print the verdict, the table, what was assumed, and what to do next."""
     headings, rows = found.table()
     terminal.say(terminal.bold(found.verdict()))
-    terminal.answer(terminal.table(headings, rows))
+    terminal.say(terminal.table(headings, rows))
     terminal.say(found.explained())
     terminal.say(found.assumptions())
     terminal.say(f"Next: {found.following()}")

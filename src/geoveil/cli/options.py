@@ -15,7 +15,19 @@ from geoveil.settings import LEVELS, SETTINGS
 if TYPE_CHECKING:
     from geoveil.privacy import CGP, GP
 
-__all__ = ["Output", "Wish", "as_json", "budget", "every", "free", "output_of", "possible", "protect", "wish"]
+__all__ = [
+    "Output",
+    "Wish",
+    "as_json",
+    "budget",
+    "budget_of_all",
+    "every",
+    "free",
+    "output_of",
+    "possible",
+    "protect",
+    "wish",
+]
 
 _BUDGET = ("privacy", "hide", "chance", "rho", "epsilon")
 
@@ -53,6 +65,8 @@ def budget_of(
 
 
 budget = gathered("budget", budget_of, (*_BUDGET, "notion", "metric"))
+#: The same for all points of a person.
+budget_of_all = gathered("budget", budget_of, (*_BUDGET, "notion"))
 
 
 def _possible(
