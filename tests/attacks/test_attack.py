@@ -356,6 +356,9 @@ def test_zones_keep_centre_bound(tmp_path: Path) -> None:
     assert [row[-1] for row in found.table()[1] if row[0] == "lines"] == ["no bound"]
     with pytest.raises(InvalidInput, match=r"^places = None.*47\.37,8\.54"):
         tracks.attack(release)
+    for released in (release, release.value):
+        with pytest.raises(InvalidInput, match=r"^places = '47\.6,8\.54'.*the places that the tracks hide"):
+            tracks.attack(released, places=["47.37,8.54", "47.60,8.54"])
 
 
 def test_zones_around_home_are_found() -> None:

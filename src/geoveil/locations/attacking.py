@@ -39,6 +39,8 @@ __all__ = ["attacked"]
 _DATES = 631_152_000_000_000
 #: What is said where nothing shows that released rows are in the order of the truth.
 _ORDER = "Rows without times are taken to be in the order of the truth."
+#: Metres from a hidden place within which some point of the true tracks must be.
+_NEAR = 1000.0
 _MOTIONS: dict[str, Motion | Habits] = {
     "car": motions.CAR,
     "cycling": motions.CYCLING,
@@ -304,9 +306,14 @@ def _cut(locations: Locations, released: Any, places: Sequence[HiddenPlace]) -> 
         remedy = "Give crs= and area=."
         raise InvalidParameter("source", "metres", "places on the Earth, for hidden places", remedy)
     if isinstance(released, ZonesRelease):
-        degrees = plane.longitudes_latitudes(data.form.own_coords())
+        _check_hidden(places, [any(zone.hides(place) for zone in released.zones) for place in places])
+        true = plane.longitudes_latitudes(data.form.own_coords())
         tracks = track_numbers(data, rows.structure)
-        return attack_zones(released.zones, released.rules, places, degrees, seconds_of_tracks(data), tracks)
+        return attack_zones(released.zones, released.rules, places, true, seconds_of_tracks(data), tracks)
+    # Tracks that never come near a place have nothing to hide there.
+    at = Plane(system_of("crs", GEOGRAPHIC), plane.area).into(np.array([[place.lon, place.lat] for place in places]))
+    truth = data.form.coords.values
+    _check_hidden(places, [bool((np.hypot(*(truth - place).T) <= _NEAR).any()) for place in at])
     shown = _released(released, data)
     times = point_times(shown.form, None).microseconds / 1e6 if len(shown.form.times) == 1 else None
     person = data.by if isinstance(data.by, str) else None
@@ -316,6 +323,14 @@ def _cut(locations: Locations, released: Any, places: Sequence[HiddenPlace]) -> 
     if columns:
         numbers = np.unique(np.array(columns).T, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
     return attack_cut_tracks(places, plane.degrees(shown.coords), times, numbers)
+
+
+def _check_hidden(places: Sequence[HiddenPlace], hidden: Sequence[bool]) -> None:
+    """Refuse places that are not hidden."""
+    for place, is_hidden in zip(places, hidden, strict=True):
+        if not is_hidden:
+            remedy = "Give them as they were given to hide them, and no others."
+            raise InvalidParameter("places", f"{place.lat},{place.lon}", "the places that the tracks hide", remedy)
 
 
 def _are_answers(released: Any) -> bool:
