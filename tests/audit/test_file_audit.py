@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import geoveil as gv
 from geoveil.audit.order import order_seen
-from geoveil.errors import InvalidFile
+from geoveil.errors import InvalidData, InvalidFile, InvalidParameter
 from geoveil.text.words import metres
 from tests.audit import rules
 
@@ -126,6 +127,62 @@ def test_order_is_seen() -> None:
             released = few + scale * noise
             assert order_seen(released, few, rng) == "yes"
             assert order_seen(rng.permutation(released), few, rng) in ("no", "unknown")
+
+
+def test_unusable_rows_are_named(tmp_path: Path) -> None:
+    """Few persons, no positions and exchanged coordinates are each called what they are."""
+    rows = made(tmp_path)
+    exchanged = rows.rename(columns={"latitude": "longitude", "longitude": "latitude"})
+    for wrong, said in (
+        (rows.iloc[:5], "5 of 600 persons in the column person"),
+        (rows.assign(latitude=np.nan, longitude=np.nan), "none of 600 rows has a position"),
+        (exchanged, "look swapped"),
+    ):
+        with pytest.raises(InvalidFile, match=said):
+            read(tmp_path, wrong)
+
+
+def test_both_orders_are_checked(tmp_path: Path) -> None:
+    """Coordinates that are degrees either way are recognised as exchanged too."""
+    rows = made(tmp_path, area="47.37,8.54,10km")
+    with pytest.raises(InvalidFile, match="look swapped"):
+        read(tmp_path, rows.rename(columns={"latitude": "longitude", "longitude": "latitude"}))
+
+
+def test_arguments_are_named(tmp_path: Path) -> None:
+    """What is no path, no secret and no tool is refused by the name of the argument."""
+    rows = made(tmp_path)
+    for wrong in (rows, [], [rows], 5):
+        with pytest.raises(InvalidParameter, match="released"):
+            gv.audit.read(wrong, secret=tmp_path / "audit.json")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="each file once"):
+        gv.audit.read([tmp_path / "canaries.csv"] * 2, secret=tmp_path / "audit.json")
+    how: dict[str, Any] = {"hide": 200, "area": AREA, "canaries": 240}
+    for run in (
+        5,
+        lambda rows: None,
+        lambda rows: rows.to_numpy(),
+        lambda rows: rows[:0],
+        lambda source, target: None,
+    ):
+        with (
+            pytest.raises(InvalidData, match="run") if callable(run) else pytest.raises(InvalidParameter, match="run")
+        ):
+            gv.audit.tool(run, **how)  # type: ignore[arg-type]
+    (tmp_path / "other.json").write_text("[1]")
+    with pytest.raises(InvalidFile, match="another file"):
+        gv.audit.read(tmp_path / "canaries.csv", secret=tmp_path / "other.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+def test_open_secrets_are_named(tmp_path: Path) -> None:
+    """Whoever can read the secret knows where the canaries are; the remedy ends the warning."""
+    made(tmp_path)
+    (tmp_path / "audit.json").chmod(0o644)
+    with pytest.warns(gv.errors.GeoveilWarning, match="chmod 600"):
+        gv.audit.read(tmp_path / "canaries.csv", secret=tmp_path / "audit.json")
+    (tmp_path / "audit.json").chmod(0o600)
+    gv.audit.read(tmp_path / "canaries.csv", secret=tmp_path / "audit.json")
 
 
 def test_saved_outcomes_agree(tmp_path: Path) -> None:

@@ -106,6 +106,15 @@ def test_canaries_hide_among_rows(tmp_path: Path) -> None:
     assert gv.audit.read(path, secret=tmp_path / "audit.json").persons == 400
 
 
+def test_own_rows_are_near(tmp_path: Path) -> None:
+    """Rows of one's own that are all outside the area hide nobody; the area of the rows does."""
+    rows = pd.DataFrame({"person": range(100), "latitude": 37.77, "longitude": np.linspace(-122.45, -122.4, 100)})
+    rows.to_csv(tmp_path / "own.csv", index=False)
+    with pytest.raises(InvalidParameter, match=r"an area with rows of .*own\.csv"):
+        made(tmp_path, among=tmp_path / "own.csv", area="47.37,8.54,10km")
+    made(tmp_path, among=tmp_path / "own.csv")
+
+
 def test_files_have_own_coins(tmp_path: Path) -> None:
     """Runs are files of a folder, with other labels and coins at the same pairs."""
     files = gv.audit.make(tmp_path / "made", secret=tmp_path / "audit.json", hide=200, area=AREA, canaries=100, runs=3)

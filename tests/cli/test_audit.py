@@ -89,6 +89,8 @@ def test_made_files_can_be_read(run: Any, tmp_path: Path) -> None:
     part = run("audit", "read", "made/run-1.csv", "--secret", "audit.json")
     assert "edges of grids" in " ".join(part.err.split()), part.err
     assert "--metric" in run(*MAKE, "--metric", "2").err
+    report = run("audit", "read", "made", "--secret", "audit.json", "--report", "a.txt")
+    assert (report.code, "--report = 'a.txt'" in report.err) == (2, True), report.err
 
 
 def test_projected_releases_are_read(run: Any, tmp_path: Path) -> None:

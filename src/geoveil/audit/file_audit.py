@@ -32,6 +32,10 @@ __all__ = ["LEVEL", "make", "read", "tool"]
 LEVEL = 0.01
 
 
+#: What a function that is audited has to do.
+_RUN = "Return the table that it was given, with other longitudes and latitudes; or write a file to the second path."
+
+
 def _silent(share: float) -> None:
     """Show no progress."""
 
@@ -68,7 +72,8 @@ def make(
     area : Area or str
         Where the canaries are.
     canaries, pings : int
-        The number of canaries, and the points of each.
+        The number of canaries, and the points of each, all at one place: an offset that is kept for each person is not
+        told from one that is kept for each place.
     crowd : int
         The number of persons of a made-up city among whom they are.
     among : str or Path, optional
@@ -145,6 +150,9 @@ def read(
     claimed = checked_claim(promise(hide, rho, epsilon, None)) if stated else known.claim
     plane = Plane(system_of("crs", GEOGRAPHIC), known.area)
     given = [released] if isinstance(released, str | os.PathLike) else released
+    if not isinstance(given, Sequence) or not given or not all(isinstance(each, str | os.PathLike) for each in given):
+        remedy = "Write a table to a file first; audit.tool runs a function on a table."
+        raise InvalidParameter("released", released, "the path of a file or folder, or several", remedy)
     paths = outputs_in([Path(path) for path in given])
     known_paths: set[str] = set()
     for path in paths:
@@ -276,6 +284,8 @@ def tool(
     >>> found.refuted, "grid edges" in found.faults
     (True, True)
     """
+    if not callable(run):
+        raise InvalidParameter("run", run, "a function of a table or of two paths", _RUN)
     claim = checked_claim(promise(hide, rho, epsilon, None))
     wanted = Wanted(canaries=canaries, pings=pings, crowd=crowd)
     with TemporaryDirectory() as name:
@@ -300,7 +310,13 @@ def _run(run: Callable[..., Any], file: Path, target: Path) -> None:
     asked = [each for each in inspect.signature(run).parameters.values() if each.default is each.empty]
     if len(asked) >= 2:
         run(file, target)
+        if not target.exists():
+            raise InvalidData("run", "no file", "a function that writes to the second path", _RUN)
         return
     if file.suffix != ".csv":
         raise InvalidParameter("form", file.suffix, ".csv for a function of tables", "Leave it out.")
-    pd.DataFrame(run(pd.read_csv(file))).to_csv(target, index=False)
+    released = run(pd.read_csv(file))
+    if not isinstance(released, pd.DataFrame) or not len(released):
+        seen = f"it returned {'no rows' if isinstance(released, pd.DataFrame) else type(released).__name__}"
+        raise InvalidData("run", seen, "a function that returns a DataFrame with rows", _RUN)
+    released.to_csv(target, index=False)

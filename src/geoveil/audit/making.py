@@ -129,6 +129,9 @@ def make_files(
         check_target(name, overwrite=overwrite)
     own = None if wanted.among is None else _OwnRows.read(wanted.among, wanted, place)
     plane = Plane(system_of("crs", GEOGRAPHIC), place)
+    if own is not None and not len(own.metres(plane)):
+        allowed = f"an area with rows of {wanted.among}"
+        raise InvalidParameter("area", place.name, allowed, Message("Give the {area} of these rows."))
     crs = pyproj.CRS(GEOGRAPHIC) if own is None else own.frame.crs
     source = generator(int.from_bytes(random_bytes(32))) if rng is None else rng
     crowd = _crowd(wanted, plane, source) if own is None else None

@@ -19,6 +19,7 @@ from geoveil.errors import InvalidFile
 from geoveil.geo.formats import ending, open_locations
 from geoveil.geo.geometries import Floats, Index
 from geoveil.geo.planes import Plane
+from geoveil.text.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,12 +158,25 @@ def _is_released(path: Path) -> bool:
 def about(path: Path, secret: Secret, plane: Plane, crs: object = None) -> ReleasedFile:
     """Read a released file, and find the canaries in it."""
     columns, degrees, rows = _read(path, crs)
-    metres = degrees_plane(plane).into(degrees) if len(degrees) else np.empty((0, 2))
+    _check_sides(path, degrees, plane)
+    metres = degrees_plane(plane).into(degrees)
     there = np.isfinite(metres).all(axis=1)
     columns, degrees, rows, metres = columns[there].reset_index(drop=True), degrees[there], rows[there], metres[there]
     made, person, matched, notes = _match(path, columns, rows, secret)
     found = ReleasedFile(path, made, metres, degrees, rows, columns, person, matched, notes)
     return _in_order(found, secret, plane) if matched == _BY_ORDER else found
+
+
+def _check_sides(path: Path, degrees: Floats, plane: Plane) -> None:
+    """Refuse latitudes in place of longitudes: most points are far away, and in the area if they are exchanged."""
+    within = []
+    for points in (degrees, degrees[:, ::-1]):
+        valid = points[np.abs(points[:, 1]) < 90]
+        away = np.hypot(*(degrees_plane(plane).into(valid) - plane.area.middle).T) if len(valid) else np.empty(0)
+        within.append((away < 2 * plane.area.radius).sum() / len(points))
+    if within[0] < 0.1 and within[1] > 0.5:
+        allowed = f"longitude and latitude in {plane.area.name}"
+        raise InvalidFile(str(path), "latitude and longitude look swapped", allowed, "Exchange the columns.")
 
 
 def _in_order(found: ReleasedFile, secret: Secret, plane: Plane) -> ReleasedFile:
@@ -186,7 +200,6 @@ def _in_order(found: ReleasedFile, secret: Secret, plane: Plane) -> ReleasedFile
 
 def _read(path: Path, crs: object) -> tuple[pd.DataFrame, Floats, Index]:
     """Return the columns of each point of a file, its longitude and latitude, and its row."""
-    import pandas as pd
     import pyarrow as pa
 
     file = open_locations(path, crs=crs)
@@ -200,7 +213,8 @@ def _read(path: Path, crs: object) -> tuple[pd.DataFrame, Floats, Index]:
             rows.append(first + np.flatnonzero(batch.present())[some.rows])
         first += len(batch)
     if not tables:
-        return pd.DataFrame(), np.empty((0, 2)), np.empty(0, dtype=np.int64)
+        seen = f"none of {counted(first, 'row')} has a position"
+        raise InvalidFile(str(path), seen, "a released point for each canary", "Give what the tool released.")
     coords = np.concatenate(points)
     if not file.crs.is_geographic or file.crs.to_epsg() != 4326:
         import pyproj
@@ -230,7 +244,12 @@ def _match(path: Path, columns: pd.DataFrame, rows: Index, secret: Secret) -> tu
         remedy = (
             "Let the tool keep a column of persons, or all rows in their order. Without either nothing can be said."
         )
-        raise InvalidFile(str(path), f"{len(np.unique(rows)):,} rows without these labels", allowed, remedy)
+        few = _best_column(columns, secret, None, least=0.0)
+        seen = f"{len(np.unique(rows)):,} rows without these labels"
+        if few is not None:
+            name, made, person = few
+            seen = f"{len(np.unique(person[person >= 0])):,} of {len(made.persons):,} persons in the column {name}"
+        raise InvalidFile(str(path), seen, allowed, remedy)
     owner = np.full(made.size, -1)
     for ping in range(secret.pings):
         owner[made.rows + ping] = np.arange(len(made.persons))
@@ -240,7 +259,9 @@ def _match(path: Path, columns: pd.DataFrame, rows: Index, secret: Secret) -> tu
     return made, owner[rows], _BY_ORDER, (note,)
 
 
-def _best_column(columns: pd.DataFrame, secret: Secret, digest: str | None) -> tuple[str, Made, Index] | None:
+def _best_column(
+    columns: pd.DataFrame, secret: Secret, digest: str | None, least: float = _SOME
+) -> tuple[str, Made, Index] | None:
     """Return the column with labels, or their digests, of most canaries of one file; that file; and who is where."""
     known: dict[str, tuple[int, int]] = {}
     for file, made in enumerate(secret.made):
@@ -253,7 +274,7 @@ def _best_column(columns: pd.DataFrame, secret: Secret, digest: str | None) -> t
         for file in np.unique(files[files >= 0]).tolist():
             person = np.where(files == file, numbers, -1)
             hits = len(np.unique(person[person >= 0]))
-            if hits > max(most, _SOME * len(secret.made[file].persons)):
+            if hits > max(most, least * len(secret.made[file].persons)):
                 best, most = (str(name), secret.made[file], person), hits
     return best
 

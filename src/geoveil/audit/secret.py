@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from geoveil._version import __version__
 from geoveil.audit.canary_places import Sites
-from geoveil.errors import FileUnavailable, InvalidFile
+from geoveil.errors import FileUnavailable, InvalidFile, warn
 from geoveil.geo.areas import Area
 from geoveil.geo.geometries import Floats, Index
-from geoveil.host.private_files import write_private
+from geoveil.host.private_files import may_be_read_by_others, write_private
 from geoveil.privacy import CGP, GP
 from geoveil.privacy.guarantees import certified
 
@@ -120,14 +121,16 @@ class Secret:
     def read(cls, path: Path) -> Secret:
         """Read a secret file."""
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found: Any = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise FileUnavailable(str(path), "file not found", "a file that exists", _REMEDY) from None
         except (OSError, ValueError) as problem:
             raise InvalidFile(str(path), str(problem), "the secret file of an audit", _REMEDY) from None
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise InvalidFile(str(path), "another file", "the secret file of an audit", _REMEDY)
+        if may_be_read_by_others(path):
+            warn(f"{path} may be read by others, and says where the canaries are. Run: chmod 600 {quote(str(path))}")
         try:
-            if found["format"] != _FORMAT:
-                raise ValueError(found["format"])
             pairs = found["pairs"]
             ends = np.array([[pair["A"], pair["B"]] for pair in pairs], dtype=float).reshape(-1, 2, 2)
             return cls(

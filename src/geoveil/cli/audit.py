@@ -62,7 +62,14 @@ _canaries: dict[str, Any] = {"cls": Option, "heading": "Canaries"}
 @budget_of_all
 @setting("area", required=True, heading="Canaries")
 @click.option("--canaries", default=2000, show_default=True, metavar="N", help="The number of canaries.", **_canaries)
-@click.option("--pings", default=1, show_default=True, metavar="N", help="The points of each canary.", **_canaries)
+@click.option(
+    "--pings",
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="The points of each canary, all at one place.",
+    **_canaries,
+)
 @click.option(
     "--crowd", default=0, metavar="N", help="The number of persons of a made-up city around them.", **_canaries
 )
@@ -165,10 +172,12 @@ def read(released: tuple[str, ...], secret: str, crs: str | None, budget: Budget
     make', unless another is given. Exits with 1 if anything was found.
     """
     from geoveil import audit
+    from geoveil.geo.formats.outcome_files import check_ending
 
     distinct({**{path: path for path in released}, "--secret": secret, **output.drawn})
-    for target in output.drawn.values():
+    for option, target in output.drawn.items():
         writable(target)
+        check_ending(option.removeprefix("--"), Path(target))
     rho, epsilon = (None, None) if budget is None else rho_and_epsilon(budget.guarantee)
     with terminal.progress("Reading") as bar:
         paths = [Path(path) for path in released]

@@ -9,7 +9,14 @@ from pathlib import Path
 from geoveil.errors import InvalidParameter
 from geoveil.geo.formats.atomic import check_target
 
-__all__ = ["write_outcome"]
+__all__ = ["check_ending", "write_outcome"]
+
+
+def check_ending(argument: str, path: Path) -> None:
+    """Refuse a file that ends in no format of outcomes."""
+    if path.suffix not in (".html", ".png", ".svg", ".pdf", ".json"):
+        allowed = "a file that ends in .html, .png, .svg, .pdf or .json"
+        raise InvalidParameter(argument, str(path), allowed, "Choose one.")
 
 
 def write_outcome(
@@ -31,9 +38,7 @@ def write_outcome(
     data, page, draw : callable
         Return the numbers, return the page, and draw the picture into a file.
     """
-    if path.suffix not in (".html", ".png", ".svg", ".pdf", ".json"):
-        allowed = "a file that ends in .html, .png, .svg, .pdf or .json"
-        raise InvalidParameter("path", str(path), allowed, "Choose one.")
+    check_ending("path", path)
     check_target(path, overwrite=overwrite)
     if path.suffix == ".json":
         path.write_text(json.dumps(data(), indent=2), encoding="utf-8")
