@@ -374,6 +374,31 @@ def test_card_states_a_year() -> None:
     assert stream(within={"365 days": 2e-3}).repeated() == pytest.approx(1 / math.sqrt(2 * 2e-3))
 
 
+def test_units_of_time_are_required() -> None:
+    """A number of days would be taken for seconds, after which nothing is known yet."""
+    with pytest.raises(InvalidParameter, match='Write its unit, such as "365 days"'):
+        stream().repeated(365)  # type: ignore[arg-type]
+    assert stream().repeated("365 days") == stream().repeated(timedelta(days=365))
+
+
+def test_swapped_times_are_refused() -> None:
+    """A track that ends before it begins is refused; swapped it is returned."""
+    one = stream()
+    with pytest.raises(InvalidParameter, match="Swap them"):
+        one.track(START + 60, START)
+    assert len(one.track(START, START + 60)) == 0
+
+
+def test_unnamed_degrees_are_refused() -> None:
+    """Degrees that are not named may be swapped; truth values are no degrees."""
+    one = stream()
+    with pytest.raises(TypeError, match=r"by name\. Its arguments are time, lat, lon"):
+        one.update(START, 37.77, -122.4)  # type: ignore[call-arg,misc]
+    for place in ({"lat": True, "lon": 0.0}, {"lat": 0.0, "lon": np.True_}):
+        with pytest.raises(InvalidData, match="lat, lon"):
+            one.update(START, **place)  # type: ignore[arg-type]
+
+
 def test_fences_are_crossed() -> None:
     """A disc and a polygon around the home tell once each that it was left, and that it was entered again."""
     one = stream(rho=5e-2, rng=np.random.default_rng(3))
@@ -423,6 +448,9 @@ def test_track_beats_live_view() -> None:
     ("given", "message", "remedy"),
     [
         ({"protect": "point"}, "protect = 'point'", {"protect": "1 day"}),
+        ({"protect": "day one"}, 'such as "1 day": a stream has no end', {"protect": "1 day"}),
+        ({"protect": None}, 'such as "1 day"', {"protect": "1 day"}),
+        ({"within": {"year one": 1e-3}}, "within = 'year one'", {"within": {"365 days": 1e-3}}),
         ({"rho": None}, "exactly one of them", {"rho": 5e-5}),
         ({"hide": 200}, "exactly one of them", {"rho": None, "hide": 200}),
         ({"motion": "walking"}, "'person' or 'vehicle'", {"motion": "person"}),

@@ -67,6 +67,8 @@ def degrees_of(lat: object, lon: object) -> tuple[float, float]:
         place = float(lon), float(lat)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         place = math.nan, math.nan
+    if any(isinstance(each, bool | np.bool_) for each in (lat, lon)):
+        place = math.nan, math.nan
     if not (-180 <= place[0] <= 360 and abs(place[1]) <= 90):
         allowed = "a latitude of at most 90 degrees and a longitude of -180 to 360 degrees"
         raise InvalidData("lat, lon", (lat, lon), allowed, "Leave out pings without a position.")

@@ -8,9 +8,9 @@ from functools import lru_cache
 from geoveil._types import Hide, Rho
 from geoveil.errors import InvalidParameter, Message
 from geoveil.mechanisms import Gaussian
-from geoveil.privacy import CGP, Metric, exact, promise, protected_metric
+from geoveil.privacy import CGP, Metric, exact, is_duration, promise, protected_metric
 
-__all__ = ["concentrated", "limit", "mechanism_of", "refuse_budgets", "stretch_of"]
+__all__ = ["concentrated", "limit", "mechanism_of", "refuse_budgets", "stretch_metric", "stretch_of"]
 
 
 def refuse_budgets(**given: object) -> None:
@@ -31,10 +31,19 @@ def concentrated(hide: Hide, rho: Rho, metric: Metric) -> CGP:
     return guarantee
 
 
+def stretch_metric(argument: str, given: object) -> Metric:
+    """Return the metric of stretches of time of a length."""
+    metric = protected_metric(given) if is_duration(given) else None
+    if metric is None:
+        remedy = 'Write a number and a unit of time, such as "1 day": a stream has no end.'
+        raise InvalidParameter(argument, given, 'a length of time such as "1 day"', remedy)
+    return metric
+
+
 def limit(guarantee: CGP, name: str, given: Rho) -> CGP:
     """Return the promise about a longer stretch."""
-    metric = protected_metric(name)
-    if metric is None or metric.stretch is None or metric.stretch <= stretch_of(guarantee):
+    metric = stretch_metric("within", name)
+    if metric.stretch is None or metric.stretch <= stretch_of(guarantee):
         allowed = f"a length of time longer than {guarantee.metric.name}"
         raise InvalidParameter("within", name, allowed, Message("Give the shortest one as {protect}."))
     return concentrated(None, given, metric)

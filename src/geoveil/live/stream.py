@@ -24,15 +24,16 @@ from geoveil.host.arithmetic import steady
 from geoveil.live.belief import Belief
 from geoveil.live.fences import Fence, FenceEvent, in_plane
 from geoveil.live.positions import LivePosition, When, degrees_of, instant_of, microseconds_of
-from geoveil.live.promises import concentrated, limit, mechanism_of, refuse_budgets, stretch_of
+from geoveil.live.promises import concentrated, limit, mechanism_of, refuse_budgets, stretch_metric, stretch_of
 from geoveil.live.schedule import Paid, Schedule
 from geoveil.live.store import LedgerStore, MemoryStore, ReleasedPing, StreamStore
 from geoveil.live.tracks import track_of
 from geoveil.live.zones import StreamZone, ZoneGroup, drawn_zone, groups_of, zone_at
 from geoveil.movement.habits import PERSON, VEHICLE, Habits
 from geoveil.noise import Reals, source_of
-from geoveil.privacy import CGP, Duration, as_duration, exact, protected_metric
+from geoveil.privacy import CGP, Duration, as_duration, exact
 from geoveil.privacy.durations import MICROSECONDS, duration_words
+from geoveil.settings.other_names import foreign_names_refused
 from geoveil.text.cards import Card, Rows
 from geoveil.text.words import metres
 
@@ -131,10 +132,7 @@ class Stream(Card):
         if outside == "precise":
             refuse_budgets(hide=hide, rho=rho, protect=protect, within=within, ledger=ledger, subject=subject)
         else:
-            metric = None if protect is None else protected_metric(protect)
-            if metric is None or metric.stretch is None:
-                raise InvalidParameter("protect", protect, 'a length of time such as "1 day"', "A stream has no end.")
-            self._promised = concentrated(hide, rho, metric)
+            self._promised = concentrated(hide, rho, stretch_metric("protect", protect))
             self.limits = tuple(limit(self._promised, name, given) for name, given in (within or {}).items())
         self.area = area_of(area)
         if self.area.disc is None:
@@ -192,6 +190,7 @@ class Stream(Card):
         """
         return () if self._promised is None else (self._promised, *self.limits)
 
+    @foreign_names_refused
     @steady()
     def update(self, time: When, *, lat: float, lon: float) -> LivePosition:
         """Take in a ping, and return what the world may see now.
@@ -295,6 +294,8 @@ class Stream(Card):
         """
         low = -(2**62) if since is None else microseconds_of(since)
         high = 2**62 if until is None else microseconds_of(until)
+        if low > high:
+            raise InvalidParameter("since, until", (since, until), "a beginning and an end after it", "Swap them.")
         # Later pings tell about the end of the track.
         answers = self._store.answers(low - self._schedule.stretch, high + self._schedule.stretch)
         habits = None if self._promised is None else self._habits
@@ -399,7 +400,7 @@ class Stream(Card):
         """
         return tuple(self._zones[each].zone for each in sorted(self._zones))
 
-    def repeated(self, duration: Duration = "365 days") -> float:
+    def repeated(self, duration: str | timedelta = "365 days") -> float:
         """Return how well whoever keeps all releases knows a place, in metres, after so much time spent there.
 
         It is the standard deviation of a coordinate of the best estimate, given the whole budget of that time.
@@ -409,6 +410,10 @@ class Stream(Card):
         >>> round(gv.Stream(rho=5e-5, protect="1 day", area=bay).repeated("365 days"), 1)
         5.2
         """
+        if not isinstance(duration, str | timedelta):
+            # A number would be in seconds, and is meant in days.
+            remedy = f'Write its unit, such as "{duration} days".'
+            raise InvalidParameter("duration", duration, 'a length of time such as "365 days"', remedy)
         length = as_duration("duration", duration)
         if self._promised is None:
             return 0.0

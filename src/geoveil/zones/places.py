@@ -107,8 +107,10 @@ def _places(given: PlacesLike) -> Iterable[HiddenPlace]:
 
 
 def _is_pair(given: Any) -> bool:
+    if not hasattr(given, "__len__") or len(given) != 2:
+        return False
     numbers = (int, float, np.integer, np.floating)
-    return len(given) == 2 and all(isinstance(each, numbers) for each in given) if hasattr(given, "__len__") else False
+    return all(isinstance(each, numbers) and not isinstance(each, bool) for each in given)
 
 
 def _of_frame(frame: Any) -> Iterable[HiddenPlace]:
