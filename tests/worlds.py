@@ -112,6 +112,8 @@ def released(
     sources, target = folder / "rides", folder / "shared"
     for path in (sources, target):
         path.mkdir(parents=True)
+    # A line has two points at least.
+    world = [(name, ride) for name, ride in world if len(ride) > 1 or not kind.startswith("lines")]
     for name, ride in world:
         rides.make(kind, ride, sources, name)
     if not world:

@@ -169,7 +169,7 @@ def test_check_ends_with_command(run: Any, tmp_path: Path) -> None:
         assert run(*shlex.split(line)[1:]).code == 0
     ready = json.loads(run("check", "trips.csv", "--person", "user", *LOCAL, "--json").out)
     assert ready["ready"]
-    assert f"--person user {' '.join(LOCAL)} " in ready["next"]
+    assert all(f"{stated} " in ready["next"] for stated in ("--person user", " ".join(LOCAL)))
     assert not [line for line in ready["findings"] if line["what"].startswith("It is assumed")]
     assert json.loads(run("check", "trips.csv", "--person", "nobody", "--json").out)["next"] is None
     (tmp_path / "holes.csv").write_text("lat,lon\n37.77,-122.42\n,\n")
@@ -185,7 +185,9 @@ def test_proposed_columns_are_complete(run: Any, tmp_path: Path) -> None:
     assert "--person device_id" in command
     assert run(*shlex.split(command)[1:]).code == 0
     (tmp_path / "gaps.csv").write_text("\n".join(row.replace(",1,", ",,") for row in rows))
-    assert not re.search("--person (user|device_id)", run("check", "gaps.csv", "--json").out)
+    told = json.loads(run("check", "gaps.csv", "--json").out)
+    assert not [use for use in told["purposes"] if "--person" in use["command"]]
+    assert any("fill in its empty rows and say so: --person user" in str(each) for each in told["findings"])
 
 
 def test_check_names_broken_rows(run: Any, tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def decided_on(project: Project, path: Path) -> Project:
     [
         ({"question": "heatmap", "cell": "1 m"}, "The side of a cell cannot be 1: it must be "),
         ({"question": "heatmap", "cell": "100000000 km"}, "The western edge of the cells cannot be "),
-        ({"question": "flows", "cell": "500 m", "trip": "user"}, "The number of cells cannot be 280 by 280: it must "),
+        ({"question": "flows", "cell": "500 m", "trip": "user"}, "The side of a cell cannot be “500 m”: it must "),
         ({"question": "flows", "cell": "30 km", "trip": "nothing"}, "must be a column of the data, one of user, "),
     ],
 )

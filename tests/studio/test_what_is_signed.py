@@ -239,7 +239,7 @@ def test_history_changes_nothing(project: Project, tmp_path: Path) -> None:
 
 #: Decisions, and what step 5 says about them.
 SHOWN = {
-    "points": ({"thin": "1 minute", "motion": "car"}, ["one row of a person in every 1 minute", "people move by car"]),
+    "points": ({"thin": "1 minute", "motion": "car"}, ["one row of a person in every", "Smoothing motion: car"]),
     "heatmap": ({"cell": "20 km", "every": "hour of day"}, ["Side of a cell 20 km", "Slices of time hour of day"]),
     "nearest": (
         {"at": "37.7, -122.4", "k": "2"},

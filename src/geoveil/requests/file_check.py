@@ -500,7 +500,10 @@ def _guessed(file: LocationFile, frame: geopandas.GeoDataFrame, plane: Plane | N
         if unclear:
             what = f"It is assumed that all {rows} are of one person, but {unclear[0]!r} may name persons."
             stated = Mention("person", unclear[0])
-            remedy = Message("If it does, say so: {stated}.", stated=stated)
+            # A release refuses rows of nobody.
+            labels = frame[unclear[0]]
+            filled = ", fill in its empty rows and" * bool((labels.isna() | (labels.astype(str) == "")).any())
+            remedy = Message("If it does{filled} say so: {stated}.", filled=filled or ",", stated=stated)
             return Finding("note", what, remedy, about="persons")
         likely = [name for name in file.recognised.persons if name not in file.structure]
         named = f" (such as {', '.join(map(str, likely))})" if likely else ""
