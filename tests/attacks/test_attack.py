@@ -239,6 +239,36 @@ def test_renamed_persons_are_paired() -> None:
         truth(frame).attack(renamed.sample(frac=1, random_state=1))
 
 
+def test_columns_have_any_name(tmp_path: Path) -> None:
+    """Columns that are not recognised are those of the truth; else they are named by the released data's own."""
+    frame = people(2)
+    ab = moved(frame, np.full((len(frame), 2), [3.0, 4.0])).rename(columns={"lat": "a", "lon": "b"})
+    path = tmp_path / "ab.csv"
+    ab.to_csv(path, index=False)
+    own = gv.Locations(ab, lat="a", lon="b", person="user", area=BAY)
+    true = gv.Locations(frame.rename(columns={"lat": "a", "lon": "b"}), lat="a", lon="b", person="user", area=BAY)
+    from_file = gv.Locations(path, lat="a", lon="b", person="user", area=BAY)
+    for locations, released in ((truth(frame), own), (true, ab), (true, path), (truth(frame), from_file)):
+        np.testing.assert_allclose(locations.attack(released)["released point"].off, 5, rtol=0.01)
+    assert from_file.attack(path)["released point"].off.max() < 1e-3
+    with pytest.raises(InvalidInput, match=r"^released = .*gv\.Locations\(released"):
+        truth(frame).attack(ab)
+    with pytest.raises(InvalidInput, match=r"ab\.csv.*Rename its columns of coordinates to lat and lon\.$"):
+        truth(frame).attack(path)
+    ab.rename(columns={"a": "lat", "b": "lon"}).to_csv(path, index=False)
+    np.testing.assert_allclose(truth(frame).attack(path)["released point"].off, 5, rtol=0.01)
+
+
+def test_gaps_are_dropped_first() -> None:
+    """Released rows without a place are refused with a remedy that works."""
+    frame = people(2)
+    gaps = frame.assign(lat=frame.lat.where(frame.index > 3))
+    with pytest.raises(InvalidInput, match=r'^released = .*gv\.Locations\(released, .*missing="drop"'):
+        truth(frame).attack(gaps)
+    found = truth(frame).attack(gv.Locations(gaps, missing="drop", area=BAY))
+    assert (found["released point"].off.max() < 1e-3, found.about) == (True, "92 points of 2 persons")
+
+
 @pytest.mark.slow
 def test_files_and_frames_agree(tmp_path: Path) -> None:
     """A release, its file with its certificate, its table and its geometries have one outcome."""

@@ -13,12 +13,21 @@ from numpy.typing import NDArray
 from geoveil._types import Labels
 from geoveil.answering.intake import Intake
 from geoveil.attacks import Attacks, NearbyAnswer, Seen, attack_cut_tracks, attack_points, attack_zones, find_nearby
-from geoveil.errors import GeoveilError, InvalidData, InvalidParameter, Message
+from geoveil.errors import (
+    FileUnavailable,
+    GeoveilError,
+    InvalidData,
+    InvalidFile,
+    InvalidInput,
+    InvalidParameter,
+    Message,
+)
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
 from geoveil.geo.entering import coordinate_columns, form_of
 from geoveil.geo.forms import Floats, Form, Index
 from geoveil.geo.planes import Plane
 from geoveil.geo.point_times import point_times
+from geoveil.geo.row_locations import Pairs
 from geoveil.geo.table_kinds import table_of
 from geoveil.mechanisms import Gaussian
 from geoveil.movement.habits import PERSON, Habits
@@ -66,7 +75,7 @@ def attacked(
         return _nearby(data, released)
     if isinstance(released, ZonesRelease) or places:
         return _cut(locations, released, places)
-    shown = _released(released, data)
+    shown = _released(released, data, _coordinates(locations))
     motion = "person" if motion is None else motion
     moves = _MOTIONS.get(motion) if isinstance(motion, str) else motion
     if not isinstance(moves, Motion | Habits):
@@ -102,11 +111,26 @@ class _Shown:
     release: Release | None = None
 
 
-def _released(released: Any, data: Intake) -> _Shown:
+def _coordinates(locations: Locations) -> Pairs:
+    """Return the columns of coordinates of the truth, if it is a table."""
+    from geoveil.geo.formats.location_columns import CoordinatePairs
+
+    located = getattr(getattr(locations._rows, "_file", None), "located", None)
+    return located.pairs if isinstance(located, CoordinatePairs) else locations._rows.known().form.pairs
+
+
+def _released(released: Any, data: Intake, named: Pairs) -> _Shown:
     """Return the released points in metres of the plane of the truth."""
+    from geoveil.locations.locations import Locations
+
     plane = data.form.plane
     if isinstance(released, str | Path):
-        released = _read(Path(released))
+        released = _read(Path(released), named)
+    if isinstance(released, Locations):
+        form = released._rows.known().form
+        if form.coords.shape[1] != 2:
+            raise InvalidData("released", f"{form.coords.shape[1]} coordinates", "places in the plane", "Give two.")
+        return _Shown(_into(plane, form.plane, form.coords.values), form)
     if isinstance(released, Release):
         release = released.in_memory()
         if release.query != "points" or release.coords is None or release.coords.shape[1] != 2:
@@ -117,19 +141,41 @@ def _released(released: Any, data: Intake) -> _Shown:
             raise InvalidData("released", repr(release), "of points in the order of the data", why)
         return _Shown(_into(plane, release.plane, release.placed_coords), release.form, release)
     frame, pairs = released if isinstance(released, tuple) else (released, ())
+    try:
+        form = _form_of(frame, pairs, data.form, named)
+    except InvalidInput as problem:
+        remedy = 'Give gv.Locations(released, ...) with options of its own, such as lat="north" or missing="drop".'
+        raise InvalidData("released", problem.value, problem.allowed, remedy) from None
+    coords = form.coords.values
+    if not len(coords) or coords.shape[1] != 2:
+        raise InvalidData(
+            "released", f"{len(coords)} points", "places in the plane", "Give what was made of the data."
+        )
+    if not np.isfinite(coords).all():
+        allowed = "places that can be shown in the plane of the truth"
+        raise InvalidData("released", "places too far off, or NaN", allowed, "Check latitude, longitude and gaps.")
+    return _Shown(coords, form)
+
+
+def _form_of(frame: Any, pairs: Pairs, true: Form, named: Pairs) -> Form:
+    """Return the form of released points; columns that are not recognised may have the names of the truth's."""
     table = None if hasattr(frame, "active_geometry_name") else table_of(frame)
-    own = getattr(frame, "crs", None)
+    own, plane = getattr(frame, "crs", None), true.plane
     if table is not None and not pairs:
-        pairs, degrees = coordinate_columns(table)
+        try:
+            pairs, degrees = coordinate_columns(table)
+        except InvalidInput:
+            if not named or not {name for pair in named for name in pair} <= {*table.names}:
+                raise
+            pairs, degrees = named, False
         own = system_of("crs", GEOGRAPHIC) if degrees else None
-    elif own is None and plane is not None:
+    if own is None and plane is not None:
         own = plane.crs
     there = None if plane is None or own is None else Plane(own, plane.area)
-    form = form_of(frame, there, pairs)
-    return _Shown(form.coords.values, form)
+    return form_of(frame, there, pairs)
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, named: Pairs) -> Any:
     """Return the release in a file, or the rows of a file that another tool wrote."""
     from geoveil.answering.loading import load, rows_of
     from geoveil.geo.formats import open_locations
@@ -137,7 +183,19 @@ def _read(path: Path) -> Any:
 
     if certificate_path(path).exists():
         return load(path)
-    frame, pairs = rows_of(open_locations(path), missing="drop")
+    try:
+        file = open_locations(path)
+    except FileUnavailable:
+        raise
+    except InvalidFile as problem:
+        if "lat=" not in str(problem):
+            raise
+        try:
+            file = open_locations(path, lat=[y for _, y in named], lon=[x for x, _ in named])
+        except InvalidInput:
+            remedy = "Rename its columns of coordinates to lat and lon."
+            raise InvalidFile(str(path), problem.value, problem.allowed, remedy) from None
+    frame, pairs = rows_of(file, missing="drop")
     return (frame, pairs) if pairs else frame
 
 
@@ -314,7 +372,7 @@ def _cut(locations: Locations, released: Any, places: Sequence[HiddenPlace]) -> 
     at = Plane(system_of("crs", GEOGRAPHIC), plane.area).into(np.array([[place.lon, place.lat] for place in places]))
     truth = data.form.coords.values
     _check_hidden(places, [bool((np.hypot(*(truth - place).T) <= _NEAR).any()) for place in at])
-    shown = _released(released, data)
+    shown = _released(released, data, _coordinates(locations))
     times = point_times(shown.form, None).microseconds / 1e6 if len(shown.form.times) == 1 else None
     person = data.by if isinstance(data.by, str) else None
     names = [name for name in ("track", "segment", "activity", person) if name in shown.form.names]

@@ -1136,7 +1136,7 @@ class Locations(Card, metaclass=Answering):
     @steady()
     def attack(
         self,
-        released: Release | ZonesRelease | Sequence[Release] | LocationsLike | PathLike,
+        released: Release | ZonesRelease | Sequence[Release] | Locations | LocationsLike | PathLike,
         *,
         motion: str | Motion | None = None,
         places: PlacesLike | None = None,
@@ -1151,10 +1151,10 @@ class Locations(Card, metaclass=Answering):
 
         Parameters
         ----------
-        released : Release, path, table, frame or array
-            What was released: of geoveil, or of any other tool. Points are compared row by row, or by person and time
-            where rows differ. Tracks that `hide_places` or another tool has cut; or a list of answers of
-            `distance`, or of `nearest` with `together`, about several public places.
+        released : Release, path, table, frame, array or Locations
+            What was released: of geoveil, or of any other tool; as `Locations` with options of its own. Points are
+            compared row by row, or by person and time where rows differ. Tracks that `hide_places` or another tool has
+            cut; or a list of answers of `distance`, or of `nearest` with `together`, about several public places.
         motion : {"person", "walking", "cycling", "car", "taxi"} or Motion, optional
             How people move, for the attacker who smooths tracks; by default "person".
         places : as for `hide_places`, optional
