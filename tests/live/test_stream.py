@@ -477,6 +477,40 @@ def test_fences_need_regions() -> None:
     one.fence(gv.local(lat=37.78, lon=-122.42, radius=300))
 
 
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ("37.7793,-122.4193", "37.7793,-122.4193,500m"),
+        ("-122.4193,37.7793,200m", "37.7793,-122.4193,200m"),
+        ("37.7793, -122.4193, -5m", "37.7793,-122.4193,500m"),
+        ("the hall", "37.78,-122.42,500m"),
+    ],
+)
+def test_mistyped_fences_name_remedies(given: str, remedy: str) -> None:
+    """The error is about the region, and the disc that it names is accepted."""
+    with pytest.raises(InvalidParameter, match=r"^region = ") as told:
+        stream().fence(given)
+    assert f'"{remedy}"' in str(told.value)
+    assert "city" not in str(told.value)
+    assert repr(stream().fence(remedy, name="hall")).startswith("Fence('hall', inside=None, chance=0.")
+
+
+def test_fences_elsewhere_are_refused() -> None:
+    """A region outside of the area, as a swapped polygon is, would never be entered; one that meets it may be."""
+    box = shapely.box(-122.43, 37.77, -122.41, 37.79)
+    swapped = shapely.transform(box, lambda of: of[:, ::-1])
+    for region in (swapped, shapely.box(8.5, 47.3, 8.6, 47.4), "47.37,8.54,5km", "38.5,-122.42,5km", "-37.8,57.6,5km"):
+        with pytest.raises(InvalidParameter, match="meets the area of the stream, 50 km around"):
+            stream().fence(region)
+    stream().fence("38.25,-122.42,5km")
+    one = stream()
+    one.fence(box, name="hall")
+    one.fence(box, name="hall")
+    for region in ("37.78,-122.42,500m", shapely.box(-122.43, 37.77, -122.41, 37.80)):
+        with pytest.raises(InvalidParameter, match="no other fence has"):
+            one.fence(region, name="hall")
+
+
 def one_early(patch: pytest.MonkeyPatch) -> None:
     """Costs leave the account a microsecond early, and pings may cost more than time has passed."""
     from geoveil.live.account import SlidingAccount

@@ -378,3 +378,22 @@ def test_stores_keep_zones_apart(tmp_path: Path) -> None:
     ann.add_zone("1", "b")
     assert ann.load([]).zones == ["b"]
     assert bob.load([]).zones == MemoryStore().load([]).zones == []
+
+
+def test_zones_elsewhere_are_refused(tmp_path: Path) -> None:
+    """A place outside of the area, and a second place of one name, are refused before a centre is drawn."""
+    centres = tmp_path / "centres.json"
+    one = stream()
+    for place in ("47.37,8.54", "38.5,-122.42"):
+        with pytest.raises(InvalidParameter, match="in the area of the stream"):
+            one.zone(place, centres=centres)
+    assert not centres.exists()
+    home = one.zone(AT_HOME, name="home", centres=centres)
+    kept = centres.read_bytes()
+    with pytest.raises(InvalidParameter, match="no other zone has"):
+        one.zone("37.9,-122.3", name="home", centres=centres)
+    assert centres.read_bytes() == kept
+    assert one.zone(AT_HOME, name="home", centres=centres) == home
+    assert one.zone("37.9,-122.3", name="park", centres=centres) != home
+    with pytest.raises(InvalidParameter, match="no other zone has"):
+        one.zone("37.9,-122.3", name="home", centres=centres)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoveil.errors import InvalidParameter, Message
+from geoveil.errors import InvalidInput, InvalidParameter
 from geoveil.geo.areas import Area, area_of
 from geoveil.geo.tangent import Tangent
 from geoveil.movement.mixture import MixturePart, chance_within
+from geoveil.text.typed_values import read_length, read_place
 
 if TYPE_CHECKING:
     import shapely
@@ -78,6 +79,15 @@ class Fence:
         self.chance = 0.5
         self.inside: bool | None = None
 
+    def __repr__(self) -> str:
+        return f"Fence({self.name!r}, inside={self.inside}, chance={self.chance:.2f})"
+
+    def is_around(
+        self, disc: tuple[float, float, float] | None, polygon: shapely.Polygon | shapely.MultiPolygon | None
+    ) -> bool:
+        """Return whether this is its region."""
+        return self._disc == disc and self._polygon == polygon
+
     def look(self, parts: Sequence[MixturePart]) -> bool | None:
         """Take note of a new belief; return whether the fence was entered (True) or left (False), or None."""
         self.chance = chance_within(parts, *self._disc) if self._disc is not None else self._chance_in_polygon(parts)
@@ -105,15 +115,44 @@ def in_plane(
     import shapely
 
     if isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) and region.is_valid and not region.is_empty:
-        flat = shapely.transform(shapely.segmentize(region, 0.02), lambda of: tangent.forward(of, area.radius).values)
+        corners = shapely.segmentize(region, 0.02)
+        coords = shapely.get_coordinates(corners)
+        # Latitudes beyond a pole, or corners on the far side of the Earth, have no place in the plane.
+        seen = bool((np.abs(coords[:, 1]) <= 90).all()) and bool(np.isfinite(coords).all())
+        seen = seen and bool(np.isfinite(tangent.forward(coords, area.radius).values).all())
+        flat = shapely.transform(corners, lambda of: tangent.forward(of, area.radius).values) if seen else None
+        if flat is None or not flat.intersects(shapely.Point(0, 0).buffer(area.radius)):
+            raise _outside(area, region.wkt[:60], "Its corners are longitude and then latitude.")
         shapely.prepare(flat)
         return None, flat
-    disc = area_of(region).disc if isinstance(region, (Area, str)) else None
+    lat, lon, radius = _disc_of(region)
+    ((x, y),) = tangent.forward(np.array([[lon, lat]]), area.radius).values.tolist()
+    if not math.hypot(x, y) <= area.radius + radius:
+        raise _outside(area, region, "Check the latitude and the longitude.")
+    return (x, y, radius), None
+
+
+def _disc_of(region: object) -> tuple[float, float, float]:
+    """Return the latitude, the longitude and the radius of a region."""
+    allowed, remedy = "a disc or a polygon", 'Write LAT,LON and a radius, such as "37.78,-122.42,500m".'
+    if isinstance(region, str):
+        parts = [part.strip() for part in region.split(",")]
+        radius = ",".join(parts[2:]) if len(parts) > 2 and read_length(parts[2]) else "500m"
+        for lat, lon in (parts[:2], parts[1::-1]) if len(parts) > 1 else ():
+            if read_place(f"{lat},{lon}") is not None:
+                remedy = f'Write "{lat},{lon},{radius}": a latitude, a longitude and a radius.'
+                break
+    try:
+        disc = area_of(region).disc if isinstance(region, (Area, str)) else None
+    except InvalidInput:
+        raise InvalidParameter("region", region, allowed, remedy) from None
     if disc is None:
-        remedy = Message('Give {area:gv.local}, a text such as "37.78,-122.42,300m", or a shapely Polygon.')
-        raise InvalidParameter("region", region, "a disc or a polygon", remedy)
-    ((x, y),) = tangent.forward(np.array([[disc[1], disc[0]]]), area.radius).values.tolist()
-    return (x, y, disc[2]), None
+        raise InvalidParameter("region", region, allowed, f"{remedy} A Polygon of shapely works as well.")
+    return disc
+
+
+def _outside(area: Area, region: object, remedy: str) -> InvalidParameter:
+    return InvalidParameter("region", region, f"a region that meets the area of the stream, {area.name}", remedy)
 
 
 @functools.cache

@@ -326,7 +326,10 @@ class Stream(Card):
         >>> hall.inside
         True
         """
-        fence = Fence(name or f"fence {len(self._fences) + 1}", *in_plane(region, self.area, self._tangent))
+        where = in_plane(region, self.area, self._tangent)
+        if name and any(each.name == name and not each.is_around(*where) for each in self._fences):
+            raise InvalidParameter("name", name, "a name that no other fence has", "Choose another one.")
+        fence = Fence(name or f"fence {len(self._fences) + 1}", *where)
         if self._belief.answered is not None:
             fence.look(self._belief.filter.parts)
         self._fences.append(fence)
@@ -379,7 +382,10 @@ class Stream(Card):
         True
         """
         with self._lock:
-            known = drawn_zone(place, hide, name, self._source, centres=centres, margin=margin, near=near)
+            taken = [each.zone for each in self._zones.values() if name and each.name == name]
+            known = drawn_zone(
+                place, hide, name, self._source, self.area, taken, centres=centres, margin=margin, near=near
+            )
             if not name:
                 before = self._zones.get(known.zone.id)
                 known = before or known._replace(name=f"zone {len(self._zones) + 1}")

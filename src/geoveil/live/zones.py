@@ -13,6 +13,7 @@ import numpy as np
 from geoveil._types import Hide
 from geoveil._types import Path as PathLike
 from geoveil.errors import InvalidParameter
+from geoveil.geo.areas import Area
 from geoveil.mechanisms.discs import RADIUS, STEPS
 from geoveil.noise import Source
 
@@ -51,19 +52,36 @@ def drawn_zone(
     hide: Hide,
     name: str,
     source: Source,
+    area: Area,
+    taken: Sequence[Zone],
     *,
     centres: PathLike | None,
     margin: float | str,
     near: Near | None,
 ) -> StreamZone:
-    """Return the zone of a place, whose centre is drawn once and kept in the owner's file of centres."""
+    """Return the zone of a place, whose centre is drawn once and kept in the owner's file of centres.
+
+    A place that is not in the area of the stream, or a name that another zone has, is refused before.
+    """
     from geoveil.zones import Centres, Hiding, own_centres, places_of
 
     places = places_of(place)
     if len(places) != 1:
         raise InvalidParameter("place", f"{len(places)} places", "one place", "Call it for each of them.")
     path = own_centres() if centres is None else Path(centres)
-    (zone,) = Centres(path).zones(places, Hiding.of(hide, None, margin), source, near=near)
+    hiding, file = Hiding.of(hide, None, margin), Centres(path)
+    assert area.tangent is not None
+    at = area.tangent.forward(np.array([[places[0].lon, places[0].lat]]), area.radius).values
+    if not np.hypot(*at[0]) <= area.radius + hiding.within:
+        # The value is private.
+        remedy = "Check the latitude and the longitude, or open the stream with a larger area."
+        raise InvalidParameter("place", "...", f"in the area of the stream, {area.name}", remedy)
+    named = InvalidParameter("name", name, "a name that no other zone has", "Choose another one.")
+    if taken and file.new(places, near):
+        raise named
+    (zone,) = file.zones(places, hiding, source, near=near)
+    if taken and zone not in taken:
+        raise named
     return StreamZone(name, zone)
 
 
