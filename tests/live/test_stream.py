@@ -393,10 +393,10 @@ def test_unnamed_degrees_are_refused() -> None:
     """Degrees that are not named may be swapped; truth values are no degrees."""
     one = stream()
     with pytest.raises(TypeError, match=r"by name\. Its arguments are time, lat, lon"):
-        one.update(START, 37.77, -122.4)  # type: ignore[call-arg,misc]
+        one.update(START, 37.77, -122.4)  # type: ignore[call-arg]
     for place in ({"lat": True, "lon": 0.0}, {"lat": 0.0, "lon": np.True_}):
         with pytest.raises(InvalidData, match="lat, lon"):
-            one.update(START, **place)  # type: ignore[arg-type]
+            one.update(START, **place)
 
 
 def test_fences_are_crossed() -> None:
