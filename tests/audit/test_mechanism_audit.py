@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 import geoveil as gv
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.noise.reals import Floats
 from tests.audit import tools
 from tests.audit.tools import RHO
@@ -72,3 +74,34 @@ def test_units_refused() -> None:
     """A guarantee for days does not say how far apart two arrays of locations are: it is refused with what to do."""
     with pytest.raises(InvalidParameter, match="under metric='inf'"):
         gv.audit_mechanism(lambda x: x, gv.CGP(rho=RHO, metric="1 day"))
+
+
+def _returned(output: Any, x: Floats) -> Any:
+    """An output, whatever the input."""
+    return output
+
+
+def test_arguments_are_named() -> None:
+    """What is no mechanism, guarantee or location is refused by name, and so is a mechanism without any number."""
+    wrong: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("guarantee", {"guarantee": 200}),
+        ("inputs", {"inputs": "x"}),
+        ("inputs", {"inputs": []}),
+        ("inputs", {"inputs": np.zeros((2, 2, 2))}),
+        ("fn", {"fn": 5}),
+    )
+    for name, how in wrong:
+        with pytest.raises(InvalidParameter, match=name):
+            gv.audit_mechanism(**{"fn": lambda x: x, "guarantee": CLAIM, "runs": 200, **how})
+    outputs: tuple[Any, ...] = ("a", {}, [[1, 2], [3]], None, np.nan)
+    for output in outputs:
+        with pytest.raises(InvalidData, match=r"^fn = .*returns .*number"):
+            gv.audit_mechanism(partial(_returned, output), CLAIM, runs=200)
+
+
+def test_missing_outputs_tell() -> None:
+    """That there is no number may tell the input, and is no error."""
+    found = gv.audit_mechanism(
+        lambda x: None if x[0, 0] > 0 else np.nan, CLAIM, runs=2000, rng=np.random.default_rng(1)
+    )
+    assert found.found

@@ -14,7 +14,7 @@ from geoveil import checks
 from geoveil.audit.canaries import Bools, Canaries
 from geoveil.audit.outputs_score import OutputsScore, learn_outputs_score, table_of, unseen_outputs_ratios
 from geoveil.audit.tested import Scored, Way, ways
-from geoveil.errors import InvalidParameter
+from geoveil.errors import InvalidData, InvalidParameter
 from geoveil.noise import Source, source_of
 from geoveil.noise.reals import Floats
 from geoveil.privacy import CGP, GP
@@ -146,10 +146,19 @@ def audit_mechanism(
     """
     checks.number("level", level, above=0, below=0.25, remedy="0.01 accuses one correct mechanism in a hundred.")
     checks.count("runs", runs, low=200, remedy="With fewer outputs nothing can be shown.")
+    if not callable(fn):
+        raise InvalidParameter("fn", fn, "a function of locations", "Give the mechanism, as in lambda x: x + noise.")
+    if not isinstance(guarantee, CGP | GP):
+        raise InvalidParameter("guarantee", guarantee, "CGP or GP", "CGP.hiding(distance=200) hides 200 m.")
     if guarantee.metric.of_unit:
         remedy = "Give the guarantee under metric='inf', '2' or '1', and all locations of one unit."
         raise InvalidParameter("guarantee", guarantee, "a metric of locations alone", remedy)
-    start = np.zeros((1, 2)) if inputs is None else np.array(inputs, dtype=float, ndmin=2)
+    try:
+        start = np.zeros((1, 2)) if inputs is None else np.array(inputs, dtype=float, ndmin=2)
+    except (TypeError, ValueError):
+        start = np.empty(0)
+    if start.ndim != 2 or not start.size:
+        raise InvalidParameter("inputs", inputs, "an array of shape (n, d) in metres", "[[0, 0]] is one point.")
     if not np.isfinite(start).all():
         raise InvalidParameter("inputs", start.tolist(), "finite metres", "Leave out missing points.")
     search = _Search(fn, guarantee, level, runs, source_of(rng), progress or (lambda share: None))
@@ -166,6 +175,8 @@ class _Search:
     runs: int
     source: Source
     progress: Callable[[float], object]
+    #: The lengths of outputs that were drawn, and whether they had a number.
+    kinds: set[tuple[int, bool]] = field(default_factory=set)
 
     def audit(self, start: Floats) -> MechanismAudit:
         """Search, make the worst pair simple, and test it on outputs that no search has seen."""
@@ -174,6 +185,9 @@ class _Search:
         for i, pair in enumerate(pairs):
             looked.append(self._looked_at(pair, _GLANCE))
             self.progress(0.3 * (i + 1) / len(pairs))
+        if len(self.kinds) == 1 and not any(numbers for _, numbers in self.kinds):
+            remedy = "Let it return the locations that it releases."
+            raise InvalidData("fn", "no number for any input", "a function that returns numbers", remedy)
         best = sorted(looked, key=lambda pair: -pair.expected)[:_FEW]
         best = [self._looked_at(pair, _LOOK) for pair in best]
         self.progress(0.5)
@@ -232,7 +246,10 @@ class _Search:
     def _draw(self, pair: _Pair, draws: int) -> tuple[Bools, list[Any]]:
         """Return fair coins, and an output for each: of the second input if it shows heads, else of the first."""
         coins = self._uniform(draws) < 0.5
-        return coins, [self.fn((pair.y if coin else pair.x).copy()) for coin in coins]
+        outputs = [_numbers_of(self.fn((pair.y if coin else pair.x).copy())) for coin in coins]
+        for output in outputs:
+            self.kinds.add((len(output), bool((~np.isnan(output)).any())))
+        return coins, outputs
 
     def _uniform(self, count: int) -> Floats:
         return self.source.uniform(count).values
@@ -278,6 +295,15 @@ class _Search:
             return self._looked_at(_Pair(x, y, distance), _LOOK)
         except (ValueError, IndexError):
             return None
+
+
+def _numbers_of(output: Any) -> Floats:
+    """Return the numbers of an output; None has none."""
+    try:
+        return np.zeros(0) if output is None else np.asarray(output, dtype=float).ravel()
+    except (TypeError, ValueError):
+        allowed = "a function that returns a number, an array of numbers, or None"
+        raise InvalidData("fn", output, allowed, "Let it return numbers; of text, the number of its value.") from None
 
 
 def _simpler(pair: _Pair) -> Iterator[tuple[Floats, Floats]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,11 @@ _DISCRETE = 60
 _WIDEST = 40
 
 
-def table_of(outputs: Sequence[Any], like: int | None = None) -> Floats:
+def table_of(outputs: Sequence[Floats], like: int | None = None) -> Floats:
     """Return outputs as rows of numbers: what is missing is nan, and the first column is how many there are."""
-    rows = [np.zeros(0) if each is None else np.asarray(each, dtype=float).ravel() for each in outputs]
-    width = like if like is not None else 1 + min(max((len(row) for row in rows), default=0), _WIDEST)
-    table = np.full((len(rows), width), np.nan)
-    for i, row in enumerate(rows):
+    width = like if like is not None else 1 + min(max((len(row) for row in outputs), default=0), _WIDEST)
+    table = np.full((len(outputs), width), np.nan)
+    for i, row in enumerate(outputs):
         table[i, 0] = len(row)
         table[i, 1 : 1 + min(len(row), width - 1)] = row[: width - 1]
     return table
