@@ -278,7 +278,7 @@ def test_files_and_frames_agree(tmp_path: Path) -> None:
     frame = release.to_frame()
     first = locations.attack(release)
     for other in (tmp_path / "released.gpkg", release.value, frame[["user", "time", "geometry"]]):
-        found = locations.attack(other, rho=RHO)
+        found = locations.attack(other, rho=None if isinstance(other, Path) else RHO)
         np.testing.assert_allclose(found["released point"].off, first["released point"].off, rtol=1e-3)
         assert found["home"].bound == pytest.approx(first["home"].bound)
 
@@ -294,6 +294,45 @@ def test_what_cannot_be_attacked() -> None:
         gv.Locations(np.zeros((3, 3))).attack(np.zeros((3, 3)))
     with pytest.raises(InvalidInput, match=r'^motion = .*Leave it out: it is "person"'):
         locations.attack(locations.points(rho=RHO), motion="swimming")
+
+
+@pytest.mark.parametrize("released", [None, 5, [], [1, 2, 3], ["a"], [gv.Locations(np.ones((2, 2))), 5]])
+def test_other_things_are_refused(released: Any) -> None:
+    """What is no release is refused by its name."""
+    with pytest.raises(InvalidInput, match=r"^released = "):
+        truth(people(2)).attack(released)
+
+
+def test_exchanged_coordinates_are_refused() -> None:
+    """Latitudes that are given as longitudes are noticed, wherever the truth is."""
+    for lat, lon in ((37.77, -122.42), (47.37, 8.54)):
+        frame = people(2).assign(lat=lat, lon=lon)
+        locations = gv.Locations(frame, person="user", area=gv.local(lat=lat, lon=lon, radius=50_000))
+        swapped = frame.rename(columns={"lat": "lon", "lon": "lat"})
+        with pytest.raises(InvalidInput, match=r"^released = .*latitude and longitude exchanged"):
+            locations.attack(swapped)
+        assert locations.attack(swapped.rename(columns={"lat": "lon", "lon": "lat"}))["home"].off.max() < 1e-3
+
+
+def test_claims_belong_to_others(tmp_path: Path) -> None:
+    """A claim beside a release that states its own guarantee is refused; so is a file that was edited since."""
+    frame = people(2)
+    locations, tracks = truth(frame), rides()
+    release, path = locations.points(rho=RHO), tmp_path / "released.csv"
+    release.to_file(path)
+    zones = tracks.hide_places("47.37,8.54", hide=200, centres=tmp_path / "centres.json")
+    for ask in (
+        lambda: locations.attack(release, hide=500),
+        lambda: locations.attack(path, rho=RHO),
+        lambda: locations.attack([locations.distance("37.8,-122.4", rho=RHO)], hide=500),
+        lambda: tracks.attack(zones, places="47.37,8.54", hide=500),
+        lambda: tracks.attack(zones.value, places="47.37,8.54", epsilon=0.1),
+    ):
+        with pytest.raises(InvalidInput, match=r"^released = .*hide=, rho= or epsilon=.*Leave the claim out"):
+            ask()
+    path.write_text(path.read_text().replace("p1", "p2", 1))
+    with pytest.raises(InvalidInput, match=r"must be the file that its certificate is about"):
+        locations.attack(path)
 
 
 def test_pseudonyms_are_linked() -> None:

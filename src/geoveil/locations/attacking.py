@@ -24,7 +24,7 @@ from geoveil.errors import (
 )
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
 from geoveil.geo.entering import coordinate_columns, form_of
-from geoveil.geo.forms import Floats, Form, Index
+from geoveil.geo.forms import Floats, Form, GeometryForm, Index
 from geoveil.geo.planes import Plane
 from geoveil.geo.point_times import point_times
 from geoveil.geo.row_locations import Pairs
@@ -46,6 +46,7 @@ __all__ = ["attacked"]
 
 #: Microseconds after which times are taken for dates: those of 1990. Durations are shorter.
 _DATES = 631_152_000_000_000
+_RELEASED = "a release, a file, a table, a frame, an array of places, or a list of answers about places"
 #: What is said where nothing shows that released rows are in the order of the truth.
 _ORDER = "Rows without times are taken to be in the order of the truth."
 #: Metres from a hidden place within which some point of the true tracks must be.
@@ -71,11 +72,15 @@ def attacked(
     data = locations._rows.known()
     if data.dimension != 2:
         raise InvalidData("source", f"{data.dimension} coordinates", "places in the plane", "Give two coordinates.")
+    if claimed is not None and (places or isinstance(released, ZonesRelease) or _are_answers(released)):
+        raise _own_guarantee(released)
     if _are_answers(released):
         return _nearby(data, released)
     if isinstance(released, ZonesRelease) or places:
         return _cut(locations, released, places)
     shown = _released(released, data, _coordinates(locations))
+    if claimed is not None and shown.release is not None:
+        raise _own_guarantee(released)
     motion = "person" if motion is None else motion
     moves = _MOTIONS.get(motion) if isinstance(motion, str) else motion
     if not isinstance(moves, Motion | Habits):
@@ -84,6 +89,14 @@ def attacked(
     known = None if prior is None else _known_places(prior, data)
     found = attack_points(_paired(data, shown, claimed), moves, locations._progress, known)
     return replace(found, note="" if _known_order(data, shown) else _ORDER)
+
+
+def _own_guarantee(released: Any) -> InvalidData:
+    """Return the error about a claim beside something of which no claim is taken."""
+    allowed = Message("points of another tool, if {hide}, {rho} or {epsilon} says what it claims")
+    remedy = "Leave the claim out: a release states its own guarantee, and cut tracks have none for points."
+    shown = str(released) if isinstance(released, str | Path) else f"a {type(released).__name__}"
+    return InvalidData("released", shown, allowed, remedy)
 
 
 def _known_places(prior: Any, data: Intake) -> Floats:
@@ -145,16 +158,35 @@ def _released(released: Any, data: Intake, named: Pairs) -> _Shown:
         form = _form_of(frame, pairs, data.form, named)
     except InvalidInput as problem:
         remedy = 'Give gv.Locations(released, ...) with options of its own, such as lat="north" or missing="drop".'
+        if table_of(frame) is None and not hasattr(frame, "crs"):
+            raise InvalidData("released", frame, _RELEASED, "Give what was made of these locations.") from None
         raise InvalidData("released", problem.value, problem.allowed, remedy) from None
     coords = form.coords.values
     if not len(coords) or coords.shape[1] != 2:
         raise InvalidData(
             "released", f"{len(coords)} points", "places in the plane", "Give what was made of the data."
         )
+    if _are_swapped(form, data):
+        allowed = "places near the true ones, which these are with latitude and longitude exchanged"
+        raise InvalidData("released", "places far from the truth", allowed, "Exchange them: arrays are (lon, lat).")
     if not np.isfinite(coords).all():
         allowed = "places that can be shown in the plane of the truth"
         raise InvalidData("released", "places too far off, or NaN", allowed, "Check latitude, longitude and gaps.")
     return _Shown(coords, form)
+
+
+def _are_swapped(form: Form, data: Intake) -> bool:
+    """Return whether released degrees are far from the truth, and near it with latitude and longitude exchanged."""
+    plane = form.plane
+    if plane is None or not plane.crs.is_geographic or isinstance(form, GeometryForm):
+        return False
+    middle, own = np.median(data.form.coords.values, axis=0), np.median(form.own_coords(), axis=0)
+    if abs(own[0]) > 90:
+        return False
+    given, other = plane.into(np.array([own])), plane.into(np.array([own[::-1]]))
+    # Where the plane does not reach, there are no metres.
+    away, near = (float(np.nan_to_num(np.hypot(*(at[0] - middle)), nan=np.inf)) for at in (given, other))
+    return away > 1e6 and near < away / 10
 
 
 def _form_of(frame: Any, pairs: Pairs, true: Form, named: Pairs) -> Form:
