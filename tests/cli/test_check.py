@@ -403,6 +403,24 @@ def test_home_is_offered(run: Any, tmp_path: Path) -> None:
         assert "home" not in [use["purpose"] for use in _checked(run, name)["purposes"]]
 
 
+def test_known_home_keeps_disc(run: Any, tmp_path: Path) -> None:
+    """Once a home is known, its command repeats how it is hidden; nothing that zones do not need is asked for."""
+    name = _ride(tmp_path)
+    [use] = [use for use in _checked(run, name)["purposes"] if use["purpose"] == "home"]
+    first = use["command"].replace("--hide 100m", "--hide 200m --margin 200m").replace("-o home", "-o first")
+    assert run(*shlex.split(first)[1:]).code == 0
+    told = run("check", name, "--for", "home", "--yes")
+    assert (told.code, told.err) == (0, "")
+    assert "how near attacks come" in told.out
+    assert "radius of 549 m" in " ".join(told.out.split())
+    [use] = [use for use in _checked(run, name)["purposes"] if use["purpose"] == "home"]
+    assert "--hide 200m --margin 200m" in use["command"]
+    ran = run(*shlex.split(use["command"])[1:])
+    assert ran.code == 0, ran.err
+    # A budget that is given is not replaced.
+    assert "--hide = '300 m'" in run("check", name, "--for", "home", "--yes", "--hide", "300m").err
+
+
 def test_one_place_is_a_file(run: Any, tmp_path: Path) -> None:
     """Where all points are at one place, no smaller area is proposed for a map."""
     (tmp_path / "one.csv").write_text("user,lat,lon\nann,37.77,-122.42\nbob,37.77,-122.42\n")

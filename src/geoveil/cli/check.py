@@ -28,6 +28,7 @@ from geoveil.text.words import hidden
 if TYPE_CHECKING:
     from geoveil.advice import Advice, Outlook, Use
     from geoveil.requests.file_check import CheckedFile, Finding
+    from geoveil.zones import Hiding
 
 
 #: The word before a finding, and its colour; those of a verdict.
@@ -35,6 +36,8 @@ _SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "need": ("need", 
 #: The name of the released file for each purpose, and its ending; that of points follows from the source.
 _TARGETS = {"map": "map.gpkg", "counts": "counts.gpkg", "flows": "flows.gpkg", "answers": "middles.geojson"}
 _TARGETS |= {"summary": "summary"}
+#: The file of centres of commands that are shown.
+_CENTRES = Path("centres.json")
 
 
 @command(
@@ -84,9 +87,14 @@ def check(
             checked = _answered(checked, asked)
             if wanted is None and (wanted := _purpose(checked.file, asked)) is not None and within is None:
                 within = _tolerance(wanted)
+        known = None if budget is not None else _known(checked.file)
+        if known is not None and wanted == "home":
+            kind, text = known.asked
+            asked = Budget("rho" if kind == "rho" else "hide", text)
         advice = checked.file.advice(asked.guarantee, within)
     options = [] if form is None else ["--format", form]
-    shown = ShownCheck(checked.file, checked.findings, advice, asked, source, tuple(options))
+    findings = [each for each in checked.findings if wanted != "home" or not _is_of_noise(each)]
+    shown = ShownCheck(checked.file, findings, advice, asked, source, tuple(options), known)
     if as_json:
         terminal.json(shown.data())
     else:
@@ -109,6 +117,24 @@ def _look(path: Path, settings: FileSettings, budget: Budget) -> Looked:
     with terminal.waiting(f"Looking at {path.name}"):
         file = CheckedFile(path, settings, budget.protecting(settings.protect))
         return Looked(file, [*file.findings()])
+
+
+def _known(file: CheckedFile) -> Hiding | None:
+    """Return how the place where the first track begins is hidden, if the usual file of centres knows it."""
+    from geoveil.zones import Centres, HiddenPlace
+
+    if file.rows is None or file.rows.start is None or not _CENTRES.exists():
+        return None
+    try:
+        return Centres(_CENTRES).hiding(HiddenPlace(*file.rows.start))
+    except GeoveilError:
+        # `geoveil zones` says what is wrong with the file.
+        return None
+
+
+def _is_of_noise(finding: Finding) -> bool:
+    """Return whether a finding asks for an area alone, which the noise needs, and tracks that are cut do not."""
+    return finding.kind == "need" and {*finding.settings} == {"area"}
 
 
 def _answered(checked: Looked, budget: Budget) -> Looked:
@@ -163,6 +189,8 @@ class ShownCheck:
     source: str
     #: Further options of its commands.
     options: tuple[str, ...]
+    #: How the place where the first track begins is hidden already.
+    known: Hiding | None = None
 
     @property
     def ready(self) -> bool:
@@ -181,7 +209,8 @@ class ShownCheck:
         if best.verdict == "hopeless" or (purpose.name == "counts" and find_spec("h3") is None):
             return None
         if purpose.name == "home":
-            return self._zones(best)
+            # A known place keeps its disc.
+            return self._zones(best) if self.known is None or offer is None else None
         person = self.file.completed.person
         labelled = person not in (None, ROW) and question not in CROWD
         settings = replace(self.file.completed, pseudonyms=labelled, **best.data)  # type: ignore[arg-type]
@@ -201,14 +230,21 @@ class ShownCheck:
         return " ".join([request.command(), *self.options, *report])
 
     def _zones(self, offer: Outlook) -> str | None:
-        """Return the command that hides the place where the first track begins."""
+        """Return the command that hides the place where the first track begins, in the way in which it is known."""
+        from geoveil.zones import MARGIN
+
         rows, reading = self.file.rows, self.file.settings.reading
         if rows is None or rows.start is None or reading:
             return None
         place = "--at={:.5f},{:.5f}".format(*rows.start)
         margin = [f"--{name} {value}m" for name, value in offer.question.items()]
-        words = ["geoveil zones", shlex.quote(self.source), place, *self.budget.option, *margin]
-        return " ".join([*words, "--centres centres.json -o home"])
+        how = self.budget.option
+        if self.known is not None:
+            kind, text = self.known.asked
+            how = Budget("rho" if kind == "rho" else "hide", text).option
+            margin = [f"--margin {self.known.margin}m"] if self.known.margin != MARGIN else []
+        words = ["geoveil zones", shlex.quote(self.source), place, *how, *margin]
+        return " ".join([*words, f"--centres {_CENTRES} -o home"])
 
     def _target(self, purpose: str) -> str:
         """Return a name for the released file that no file has, in the format of the source if that can be written."""
@@ -265,7 +301,11 @@ class ShownCheck:
         elif use.purpose.name == "counts" and use.useful:
             terminal.answer("  It needs a file of your districts (--regions), or the library h3 for hexagons.")
         if line is not None and use.purpose.name == "home":
-            told = "--at is where the first track begins: write your home there. Keep centres.json."
+            told = f"--at is where the first track begins: write your home there. Keep {_CENTRES}."
+            if self.known is not None:
+                told = (
+                    f"{_CENTRES} knows where the first track begins: its disc has a radius of {self.known.radius} m."
+                )
             terminal.answer(terminal.grid([("", told)]))
             if detailed:
                 self._show_attacks()
@@ -275,7 +315,7 @@ class ShownCheck:
             if (other := self.command(use, offer)) is not None:
                 terminal.answer(terminal.grid([("", f"or {offer.verdict}: {offer.text}")]))
                 _show_command(other)
-        if use.others and not detailed:
+        if use.others and not detailed and (self.known is None or use.purpose.name != "home"):
             told = "; ".join(_briefly(use, offer) for offer in use.others)
             terminal.answer(terminal.grid([("", f"or {told} (commands: --for {use.purpose.name})")]))
         terminal.answer("")
@@ -289,9 +329,9 @@ class ShownCheck:
         rows, (name, value) = self.file.rows, self.budget.option
         assert rows is not None
         assert rows.start is not None
-        hiding = Hiding.of(**{name.removeprefix("--"): value})
+        hiding = self.known or Hiding.of(**{name.removeprefix("--"): value})
         place = "{:.5f},{:.5f}".format(*rows.start)
-        request = ZonesRequest((self.file.path,), (place,), Path("centres.json"), hiding, Rules(), "home")
+        request = ZonesRequest((self.file.path,), (place,), _CENTRES, hiding, Rules(), "home")
         try:
             with terminal.progress("Attacking the tracks that would be left") as bar:
                 files = request.read()

@@ -192,6 +192,11 @@ class Centres:
         known = self._read()
         return [place for place in places if self._match(place, known, near) is None]
 
+    def hiding(self, place: HiddenPlace) -> Hiding | None:
+        """Return how a place is hidden; None if it is not in the file."""
+        match = self._match(place, self._read(), "same")
+        return None if match is None else match.zone.hiding
+
     def known(self) -> list[Zone]:
         """Return the zones in the file."""
         return [*dict.fromkeys(each.zone for each in self._read())]
