@@ -129,6 +129,15 @@ def test_order_is_seen() -> None:
             assert order_seen(rng.permutation(released), few, rng) in ("no", "unknown")
 
 
+def test_crowded_rounding_is_seen(tmp_path: Path) -> None:
+    """Rounded rows of persons who are near each other are in order, though they are near the places of others."""
+    own = pd.DataFrame({"person": range(100), "latitude": 37.772, "longitude": np.linspace(-122.421, -122.419, 100)})
+    own.to_csv(tmp_path / "own.csv", index=False)
+    rows = made(tmp_path, among=tmp_path / "own.csv")
+    found = read(tmp_path, rules.truncated(2)(rows).assign(person=np.arange(len(rows)) + 10**6))
+    assert found.refuted
+
+
 def test_unusable_rows_are_named(tmp_path: Path) -> None:
     """Few persons, no positions and exchanged coordinates are each called what they are."""
     rows = made(tmp_path)

@@ -14,8 +14,8 @@ __all__ = ["order_seen"]
 _SURE = 6.5
 #: The correlation of ranks from which nearly all rows are in order.
 _CLEAR = 0.9
-#: How much nearer than by chance rows have to be to the places of canaries for their noise to be small.
-_NEARER = 0.5
+#: How much nearer than by chance this share of rows have to be to the places of canaries for their noise to be small.
+_NEARER, _MOST = 0.5, 0.9
 
 
 def order_seen(
@@ -49,7 +49,7 @@ def order_seen(
         return "yes"
     tree = KDTree(places)
     exchanged = places[rng.permutation(len(places))] + released - places
-    near, chance = (float(np.median(tree.query(points)[0])) for points in (released, exchanged))
+    near, chance = (float(np.quantile(tree.query(points)[0], _MOST)) for points in (released, exchanged))
     if near < _NEARER * chance:
         return "no"
     return "unsure" if together * np.sqrt(len(places)) > _SURE else "unknown"
