@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +14,17 @@ from geoveil._types import Labels
 from geoveil.answering.intake import Intake
 from geoveil.attacks import Attacks, NearbyAnswer, Seen, attack_cut_tracks, attack_points, attack_zones, find_nearby
 from geoveil.errors import (
-    FileUnavailable,
     GeoveilError,
     InvalidData,
-    InvalidFile,
-    InvalidInput,
     InvalidParameter,
     Message,
 )
 from geoveil.geo.coordinate_systems import GEOGRAPHIC, system_of
-from geoveil.geo.entering import coordinate_columns, form_of
-from geoveil.geo.forms import Floats, Form, GeometryForm, Index
+from geoveil.geo.entering import form_of
+from geoveil.geo.forms import Floats, Index
 from geoveil.geo.planes import Plane
 from geoveil.geo.point_times import point_times
-from geoveil.geo.row_locations import Pairs
-from geoveil.geo.table_kinds import table_of
+from geoveil.locations.shown import ShownPoints, coordinates_of, shown_points
 from geoveil.mechanisms import Gaussian
 from geoveil.movement.habits import PERSON, Habits
 from geoveil.postprocess import motion as motions
@@ -46,7 +42,6 @@ __all__ = ["attacked"]
 
 #: Microseconds after which times are taken for dates: those of 1990. Durations are shorter.
 _DATES = 631_152_000_000_000
-_RELEASED = "a release, a file, a table, a frame, an array of places, or a list of answers about places"
 #: What is said where nothing shows that released rows are in the order of the truth.
 _ORDER = "Rows without times are taken to be in the order of the truth."
 #: Metres from a hidden place within which some point of the true tracks must be.
@@ -78,7 +73,7 @@ def attacked(
         return _nearby(data, released)
     if isinstance(released, ZonesRelease) or places:
         return _cut(locations, released, places)
-    shown = _released(released, data, _coordinates(locations))
+    shown = shown_points(released, data, coordinates_of(locations))
     if claimed is not None and shown.release is not None:
         raise _own_guarantee(released)
     motion = "person" if motion is None else motion
@@ -112,141 +107,10 @@ def _known_places(prior: Any, data: Intake) -> Floats:
     return places
 
 
-# What was released --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What any tool released: its points in metres of the truth's plane, and what it tells about them."""
-
-    coords: Floats
-    form: Form
-    release: Release | None = None
-
-
-def _coordinates(locations: Locations) -> Pairs:
-    """Return the columns of coordinates of the truth, if it is a table."""
-    from geoveil.geo.formats.location_columns import CoordinatePairs
-
-    located = getattr(getattr(locations._rows, "_file", None), "located", None)
-    return located.pairs if isinstance(located, CoordinatePairs) else locations._rows.known().form.pairs
-
-
-def _released(released: Any, data: Intake, named: Pairs) -> _Shown:
-    """Return the released points in metres of the plane of the truth."""
-    from geoveil.locations.locations import Locations
-
-    plane = data.form.plane
-    if isinstance(released, str | Path):
-        released = _read(Path(released), named)
-    if isinstance(released, Locations):
-        form = released._rows.known().form
-        if form.coords.shape[1] != 2:
-            raise InvalidData("released", f"{form.coords.shape[1]} coordinates", "places in the plane", "Give two.")
-        return _Shown(_into(plane, form.plane, form.coords.values), form)
-    if isinstance(released, Release):
-        release = released.in_memory()
-        if release.query != "points" or release.coords is None or release.coords.shape[1] != 2:
-            remedy = Message("Give what {locations.points} returned, or answers about several places as a list.")
-            raise InvalidData("released", repr(release), "of points in the plane", remedy)
-        if release.answers[0].query.sets is not None:
-            why = "Their order is hidden, so no point is known to be one of the true ones."
-            raise InvalidData("released", repr(release), "of points in the order of the data", why)
-        return _Shown(_into(plane, release.plane, release.placed_coords), release.form, release)
-    frame, pairs = released if isinstance(released, tuple) else (released, ())
-    try:
-        form = _form_of(frame, pairs, data.form, named)
-    except InvalidInput as problem:
-        remedy = 'Give gv.Locations(released, ...) with options of its own, such as lat="north" or missing="drop".'
-        if table_of(frame) is None and not hasattr(frame, "crs"):
-            raise InvalidData("released", frame, _RELEASED, "Give what was made of these locations.") from None
-        raise InvalidData("released", problem.value, problem.allowed, remedy) from None
-    coords = form.coords.values
-    if not len(coords) or coords.shape[1] != 2:
-        raise InvalidData(
-            "released", f"{len(coords)} points", "places in the plane", "Give what was made of the data."
-        )
-    if _are_swapped(form, data):
-        allowed = "places near the true ones, which these are with latitude and longitude exchanged"
-        raise InvalidData("released", "places far from the truth", allowed, "Exchange them: arrays are (lon, lat).")
-    if not np.isfinite(coords).all():
-        allowed = "places that can be shown in the plane of the truth"
-        raise InvalidData("released", "places too far off, or NaN", allowed, "Check latitude, longitude and gaps.")
-    return _Shown(coords, form)
-
-
-def _are_swapped(form: Form, data: Intake) -> bool:
-    """Return whether released degrees are far from the truth, and near it with latitude and longitude exchanged."""
-    plane = form.plane
-    if plane is None or not plane.crs.is_geographic or isinstance(form, GeometryForm):
-        return False
-    middle, own = np.median(data.form.coords.values, axis=0), np.median(form.own_coords(), axis=0)
-    if abs(own[0]) > 90:
-        return False
-    given, other = plane.into(np.array([own])), plane.into(np.array([own[::-1]]))
-    # Where the plane does not reach, there are no metres.
-    away, near = (float(np.nan_to_num(np.hypot(*(at[0] - middle)), nan=np.inf)) for at in (given, other))
-    return away > 1e6 and near < away / 10
-
-
-def _form_of(frame: Any, pairs: Pairs, true: Form, named: Pairs) -> Form:
-    """Return the form of released points; columns that are not recognised may have the names of the truth's."""
-    table = None if hasattr(frame, "active_geometry_name") else table_of(frame)
-    own, plane = getattr(frame, "crs", None), true.plane
-    if table is not None and not pairs:
-        try:
-            pairs, degrees = coordinate_columns(table)
-        except InvalidInput:
-            if not named or not {name for pair in named for name in pair} <= {*table.names}:
-                raise
-            pairs, degrees = named, False
-        own = system_of("crs", GEOGRAPHIC) if degrees else None
-    if own is None and plane is not None:
-        own = plane.crs
-    there = None if plane is None or own is None else Plane(own, plane.area)
-    return form_of(frame, there, pairs)
-
-
-def _read(path: Path, named: Pairs) -> Any:
-    """Return the release in a file, or the rows of a file that another tool wrote."""
-    from geoveil.answering.loading import load, rows_of
-    from geoveil.geo.formats import open_locations
-    from geoveil.geo.formats.atomic import certificate_path
-
-    if certificate_path(path).exists():
-        return load(path)
-    try:
-        file = open_locations(path)
-    except FileUnavailable:
-        raise
-    except InvalidFile as problem:
-        if "lat=" not in str(problem):
-            raise
-        try:
-            file = open_locations(path, lat=[y for _, y in named], lon=[x for x, _ in named])
-        except InvalidInput:
-            remedy = "Rename its columns of coordinates to lat and lon."
-            raise InvalidFile(str(path), problem.value, problem.allowed, remedy) from None
-    frame, pairs = rows_of(file, missing="drop")
-    return (frame, pairs) if pairs else frame
-
-
-def _into(plane: Plane | None, own: Plane | None, coords: Floats) -> Floats:
-    """Return released metres of one plane as metres of another."""
-    if plane is None or own is None:
-        if plane is not own:
-            remedy = "Give the area of the truth to both, or metres to both."
-            raise InvalidData("released", "places on the Earth and metres", "both of one kind", remedy)
-        return coords
-    return (
-        coords if own.area == plane.area else Plane(system_of("crs", GEOGRAPHIC), plane.area).into(own.degrees(coords))
-    )
-
-
 # Pairs --------------------------------------------------------------------------------------------------------------
 
 
-def _paired(data: Intake, shown: _Shown, claimed: Guarantee | None) -> Seen:
+def _paired(data: Intake, shown: ShownPoints, claimed: Guarantee | None) -> Seen:
     """Return released points beside true ones: row by row, or by persons and times."""
     people, truth = data.persons, data.form.coords.values
     codes = np.zeros(len(truth), dtype=np.int64) if people is None else people.codes
@@ -311,7 +175,7 @@ def _times(data: Intake) -> tuple[Floats | None, bool]:
 
 
 def _pairs(
-    data: Intake, shown: _Shown, codes: Index, labels: Sequence[Hashable], seconds: Floats | None
+    data: Intake, shown: ShownPoints, codes: Index, labels: Sequence[Hashable], seconds: Floats | None
 ) -> tuple[Index, Index]:
     """Return the rows of the truth and of the release that belong together."""
     count, form = len(codes), shown.form
@@ -338,7 +202,7 @@ def _pairs(
     return _by_person(true, seconds if times is not None else None, whose, times)
 
 
-def _known_order(data: Intake, shown: _Shown) -> bool:
+def _known_order(data: Intake, shown: ShownPoints) -> bool:
     """Return whether the release, its times, or persons with one point each tell which rows belong together."""
     if shown.release is not None or (len(shown.form.times) == 1 and _times(data)[0] is not None):
         return True
@@ -404,7 +268,7 @@ def _cut(locations: Locations, released: Any, places: Sequence[HiddenPlace]) -> 
     at = Plane(system_of("crs", GEOGRAPHIC), plane.area).into(np.array([[place.lon, place.lat] for place in places]))
     truth = data.form.coords.values
     _check_hidden(places, [bool((np.hypot(*(truth - place).T) <= _NEAR).any()) for place in at])
-    shown = _released(released, data, _coordinates(locations))
+    shown = shown_points(released, data, coordinates_of(locations))
     times = point_times(shown.form, None).microseconds / 1e6 if len(shown.form.times) == 1 else None
     person = data.by if isinstance(data.by, str) else None
     names = [name for name in ("track", "segment", "activity", person) if name in shown.form.names]
