@@ -475,6 +475,8 @@ def test_noise_outside(ridden: Any, tmp_path: Path) -> None:
     assert ridden("zones", "rides", *HIDDEN, "-o", "exact", "--keep", "ele").code == 0
     account = json.loads((tmp_path / "shared.certificate.json").read_text())
     assert account["noise"]["rho"] == "1"
+    # A line through noisy points is no length of a track.
+    assert "shared: 3 files, 3 pieces\n" in done.out
     assert ridden("verify", "shared").code == 0
     values: list[list[list[str]]] = []
     for name in ("shared", "exact"):

@@ -376,8 +376,9 @@ def test_card_states_a_year() -> None:
 
 def test_units_of_time_are_required() -> None:
     """A number of days would be taken for seconds, after which nothing is known yet."""
+    untyped: Any = stream()
     with pytest.raises(InvalidParameter, match='Write its unit, such as "365 days"'):
-        stream().repeated(365)  # type: ignore[arg-type]
+        untyped.repeated(365)
     assert stream().repeated("365 days") == stream().repeated(timedelta(days=365))
 
 
@@ -391,7 +392,7 @@ def test_swapped_times_are_refused() -> None:
 
 def test_unnamed_degrees_are_refused() -> None:
     """Degrees that are not named may be swapped; truth values are no degrees."""
-    one = stream()
+    one: Any = stream()
     with pytest.raises(TypeError, match=r"by name\. Its arguments are time, lat, lon"):
         one.update(START, 37.77, -122.4)  # type: ignore[call-arg]
     for place in ({"lat": True, "lon": 0.0}, {"lat": 0.0, "lon": np.True_}):

@@ -209,6 +209,7 @@ def test_noise_outside(tmp_path: Path) -> None:
     assert noisy.zones == plain.zones
     assert len(noisy.value) == len(plain.value)
     assert noisy.noise is not None
+    assert [" together" in repr(each) for each in (plain, noisy)] == [True, False]
     assert noisy.noise.guarantee == gv.CGP(rho=1e-2)
     assert noisy.value.columns.tolist() == ["lat", "lon", "time", "pulse"]
     assert not (noisy.value[["lat", "lon"]] == plain.value[["lat", "lon"]]).any().any()

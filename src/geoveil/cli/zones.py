@@ -284,7 +284,7 @@ def _numbers(cut: CutTracks) -> dict[str, object]:
         "files": len(cut.shared),
         "pieces": len(cut.pieces),
         "points": cut.points,
-        "length": round(cut.length),
+        **({"length": round(cut.length)} if cut.noise is None else {}),
     }
 
 
@@ -292,7 +292,9 @@ def _head(request: ZonesRequest, cut: CutTracks) -> str:
     """Return what is released in a line."""
     files = "" if request.single else f"{counted(len(cut.shared), 'file')}, "
     pieces = counted(len(cut.pieces), "piece")
-    return f"{os.path.normpath(request.target)}: {files}{pieces} of {metres(cut.length)} together"
+    # A line from one noisy point to the next is many times as long as the track.
+    length = f" of {metres(cut.length)} together" if cut.noise is None else ""
+    return f"{os.path.normpath(request.target)}: {files}{pieces}{length}"
 
 
 def _hidden(request: ZonesRequest, cut: CutTracks) -> str:

@@ -258,10 +258,12 @@ class ZonesRequest:
         from geoveil.report.zones_report import ZonesReport
 
         discs = ", ".join(f"radius {metres(zone.radius)}" for zone in cut.zones)
+        # A line from one noisy point to the next is many times as long as the track.
+        length = f", {metres(cut.length)} together" if cut.noise is None else ""
         summary = (
             ("Hidden", f"{hidden(self.hidden)} at 75%"),
             ("Discs", f"{len(cut.zones)} ({discs})"),
-            ("Published", f"{counted(len(cut.pieces), 'piece')}, {metres(cut.length)} together"),
+            ("Published", counted(len(cut.pieces), "piece") + length),
             ("Released", ", ".join(["places", *self.columns(cut)])),
         )
         layers = cut.layers(removed=with_truth)

@@ -151,10 +151,12 @@ class ZonesRelease(Card):
 
     def _card(self) -> tuple[str, CardRows]:
         radii = ", ".join(metres(zone.radius) for zone in self.zones)
+        # A line from one noisy point to the next is many times as long as the track.
+        length = f" of {metres(self.length)} together" if self.noise is None else ""
         rows = [
             ("hidden", f"{hidden(self.hidden)} at {CHANCE:.0%}, inside the discs alone"),
             ("discs", f"{len(self.zones)}, of radius {radii}"),
-            ("published", f"{counted(len(np.unique(self.pieces)), 'piece')} of {metres(self.length)} together"),
+            ("published", counted(len(np.unique(self.pieces)), "piece") + length),
             ("outside", "as it is" if self.noise is None else "with noise"),
             ("exact", "yes" if not self.inexact else f"no: {self.inexact}"),
         ]
