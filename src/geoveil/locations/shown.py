@@ -68,10 +68,10 @@ def shown_points(released: Any, data: Intake, named: Pairs) -> ShownPoints:
     try:
         form = _form_of(frame, pairs, data.form, named)
     except InvalidInput as problem:
-        remedy = 'Give gv.Locations(released, ...) with options of its own, such as lat="north" or missing="drop".'
+        options = 'Give gv.Locations(released, ...) with options of its own, such as lat="north" or missing="drop".'
         if table_of(frame) is None and not hasattr(frame, "crs"):
             raise InvalidData("released", frame, _RELEASED, "Give what was made of these locations.") from None
-        raise InvalidData("released", problem.value, problem.allowed, remedy) from None
+        raise InvalidData("released", problem.value, problem.allowed, options) from None
     coords = form.coords.values
     if not len(coords) or coords.shape[1] != 2:
         raise InvalidData(
