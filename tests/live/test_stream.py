@@ -394,8 +394,9 @@ def test_unnamed_degrees_are_refused() -> None:
     """Degrees that are not named may be swapped; truth values are no degrees."""
     one: Any = stream()
     with pytest.raises(TypeError, match=r"by name\. Its arguments are time, lat, lon"):
-        one.update(START, 37.77, -122.4)  # type: ignore[call-arg]
-    for place in ({"lat": True, "lon": 0.0}, {"lat": 0.0, "lon": np.True_}):
+        one.update(START, 37.77, -122.4)
+    places: list[Any] = [{"lat": True, "lon": 0.0}, {"lat": 0.0, "lon": np.True_}]
+    for place in places:
         with pytest.raises(InvalidData, match="lat, lon"):
             one.update(START, **place)
 
@@ -500,14 +501,16 @@ def test_fences_elsewhere_are_refused() -> None:
     """A region outside of the area, as a swapped polygon is, would never be entered; one that meets it may be."""
     box = shapely.box(-122.43, 37.77, -122.41, 37.79)
     swapped = shapely.transform(box, lambda of: of[:, ::-1])
-    for region in (swapped, shapely.box(8.5, 47.3, 8.6, 47.4), "47.37,8.54,5km", "38.5,-122.42,5km", "-37.8,57.6,5km"):
+    places: list[Any] = [swapped, shapely.box(8.5, 47.3, 8.6, 47.4), "47.37,8.54,5km", "38.5,-122.42,5km"]
+    for region in [*places, "-37.8,57.6,5km"]:
         with pytest.raises(InvalidParameter, match="meets the area of the stream, 50 km around"):
             stream().fence(region)
     stream().fence("38.25,-122.42,5km")
     one = stream()
     one.fence(box, name="hall")
     one.fence(box, name="hall")
-    for region in ("37.78,-122.42,500m", shapely.box(-122.43, 37.77, -122.41, 37.80)):
+    others: list[Any] = ["37.78,-122.42,500m", shapely.box(-122.43, 37.77, -122.41, 37.80)]
+    for region in others:
         with pytest.raises(InvalidParameter, match="no other fence has"):
             one.fence(region, name="hall")
 
