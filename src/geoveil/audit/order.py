@@ -8,7 +8,10 @@ import numpy as np
 
 from geoveil.geo.geometries import Floats
 
-__all__ = ["order_seen"]
+__all__ = ["UNSURE", "order_seen"]
+
+#: What is noted where the order is seen in part.
+UNSURE = "the noise is so large that it cannot be told whether all rows are in order"
 
 #: How far the correlation of ranks has to be from 0, in its standard deviations if rows are in any order.
 _SURE = 6.5

@@ -12,6 +12,7 @@ from geoveil._version import __version__
 from geoveil.audit.evidence import LEAST_RUNS, Evidence, Verdict
 from geoveil.audit.findings import DEPENDENT, REPEATED, Fault
 from geoveil.audit.guesses import Guesses
+from geoveil.audit.order import UNSURE
 from geoveil.privacy import CGP, GP
 from geoveil.text.cards import Card, as_html
 from geoveil.text.cards import Rows as CardRows
@@ -237,7 +238,7 @@ class Audit(Card):
             told.append(
                 f"If the tool kept its claim, the chance of this accusation would be at most {self.level:.0%}."
             )
-        elif not self.found:
+        elif not self.found and not any(note.endswith(UNSURE) for note in self.notes):
             told += [
                 f"A tool with Gaussian noise that gives away {times} times the claimed budget is caught in at least "
                 "99 of 100 such audits."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoveil.audit.canary_places import PAIR, degrees_plane
-from geoveil.audit.order import order_seen
+from geoveil.audit.order import UNSURE, order_seen
 from geoveil.audit.secret import Made, Secret
 from geoveil.errors import InvalidFile
 from geoveil.geo.formats import ending, open_locations
@@ -195,8 +195,7 @@ def _in_order(found: ReleasedFile, secret: Secret, plane: Plane) -> ReleasedFile
         remedy = "Let the tool keep a column of persons. Check that this is the secret of the file that the tool read."
         raise InvalidFile(str(found.path), problem, allowed, remedy)
     if seen == "unsure":
-        note = "the noise is so large that it cannot be told whether all rows are in order"
-        return replace(found, notes=(*found.notes, note))
+        return replace(found, notes=(*found.notes, UNSURE))
     return found
 
 
