@@ -425,7 +425,11 @@ def test_zones_keep_centre_bound(tmp_path: Path) -> None:
     assert [row[-1] for row in found.table()[1] if row[0] == "lines"] == ["no bound"]
     with pytest.raises(InvalidInput, match=r"^places = None.*47\.37,8\.54"):
         tracks.attack(release)
-    for released in (release, release.value):
+    release.value.to_csv(tmp_path / "cut.csv", index=False)
+    (tmp_path / "cut.csv.certificate.json").write_text(json.dumps(release.certificate()))
+    cut = tracks.attack(tmp_path / "cut.csv", places="47.37,8.54")
+    assert (cut["circle"].bound, cut.verdict().split(". ")[-1]) == (None, "No bound on these attacks is known.")
+    for released in (release, release.value, tmp_path / "cut.csv"):
         with pytest.raises(InvalidInput, match=r"^places = '47\.6,8\.54'.*the places that the tracks hide"):
             tracks.attack(released, places=["47.37,8.54", "47.60,8.54"])
 

@@ -168,6 +168,7 @@ class Attacks(Card):
             said = f"More than the guarantee allows: {', '.join(self.beaten)}. It does not hold."
         elif all(attack.bound is None for attack in self.attacks):
             said = "No guarantee was stated, so nothing bounds an attack."
+            said = "No bound on these attacks is known." if self.of == "place" else said
         elif unbounded:
             said = "Nothing bounds this attack: only others are compared with the guarantee, and do not beat it."
         else:

@@ -121,10 +121,13 @@ def _form_of(frame: Any, pairs: Pairs, true: Form, named: Pairs) -> Form:
 def _read(path: Path, named: Pairs) -> Any:
     """Return the release in a file, or the rows of a file that another tool wrote."""
     from geoveil.answering.loading import load, rows_of
+    from geoveil.certificates import read_certificate
     from geoveil.geo.formats import open_locations
     from geoveil.geo.formats.atomic import certificate_path
 
-    if certificate_path(path).exists():
+    beside = certificate_path(path)
+    # Tracks that were cut by zones are read as those of any tool.
+    if beside.exists() and read_certificate(beside).get("release") != "zones":
         return load(path)
     try:
         file = open_locations(path)
