@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import geoveil as gv
+from geoveil.geo.tangent import Tangent
 from geoveil.movement.habits import PERSON, VEHICLE
 from geoveil.movement.smoother import smooth
 from geoveil.postprocess.motion import TAXI, WALKING
@@ -147,6 +148,11 @@ class Run(NamedTuple):
     fences: Watch
 
 
+def outside(tangent: Tangent, area: gv.Area, lat: float, lon: float) -> bool:
+    """Tell whether a place is outside of an area."""
+    return bool(np.hypot(*tangent.forward(np.array([[lon, lat]]), area.radius).values[0]) > area.radius)
+
+
 def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, seeds: int) -> Run:
     """Send all trips through streams."""
     tangent = area.tangent
@@ -160,7 +166,9 @@ def run(trips: list[Trip], area: gv.Area, rho: float, motion: Any, seeds: int) -
         stream = gv.Stream(
             rho=rho, protect="1 day", area=area, motion=motion, rng=np.random.default_rng([seed, number])
         )
-        discs = [gv.local(lat=lat, lon=lon, radius=500) for lat, lon in frequented(trip)]
+        # A stream watches places in its area alone.
+        places = [(lat, lon) for lat, lon in frequented(trip) if not outside(tangent, area, lat, lon)]
+        discs = [gv.local(lat=lat, lon=lon, radius=500) for lat, lon in places]
         fences = [stream.fence(disc) for disc in discs]
         shown, now = np.empty((len(trip.times), 3)), np.empty((len(trip.times), 3))
         said = np.empty((len(fences), len(trip.times)))

@@ -186,7 +186,7 @@ def _in_order(found: ReleasedFile, secret: Secret, plane: Plane) -> ReleasedFile
     there = found.first[(found.first >= 0) & pairs]
     middles = secret.sites(found.made).metres(degrees_plane(plane)).mean(axis=1)
     places = middles[found.made.site[found.person[there]]]
-    seen = order_seen(found.metres[there], places, np.random.default_rng(0)) if len(there) else "unknown"
+    seen = order_seen(found.metres[there], places) if len(there) else "unknown"
     if seen in ("no", "unknown"):
         problem = "Nothing could be tested: rows do not belong to the persons in this order"
         if seen == "unknown":
