@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -321,13 +322,14 @@ def test_claims_belong_to_others(tmp_path: Path) -> None:
     release, path = locations.points(rho=RHO), tmp_path / "released.csv"
     release.to_file(path)
     zones = tracks.hide_places("47.37,8.54", hide=200, centres=tmp_path / "centres.json")
-    for ask in (
+    claims: list[Callable[[], object]] = [
         lambda: locations.attack(release, hide=500),
         lambda: locations.attack(path, rho=RHO),
         lambda: locations.attack([locations.distance("37.8,-122.4", rho=RHO)], hide=500),
         lambda: tracks.attack(zones, places="47.37,8.54", hide=500),
         lambda: tracks.attack(zones.value, places="47.37,8.54", epsilon=0.1),
-    ):
+    ]
+    for ask in claims:
         with pytest.raises(InvalidInput, match=r"^released = .*hide=, rho= or epsilon=.*Leave the claim out"):
             ask()
     path.write_text(path.read_text().replace("p1", "p2", 1))
