@@ -284,7 +284,7 @@ def test_noise_cells_are_blank() -> None:
     )
     assert isinstance(counts, CrowdCounts)
     stated = float(np.median(counts.errors))
-    regions = replace(counts.layers()[0], values=np.array([stated + 1, stated / 2]))
+    regions = replace(counts.layers()[0], values=np.array([1.2 * stated, stated / 2]))
     scene = compose((regions,))
     assert scene is not None
     [group] = scene.layers
