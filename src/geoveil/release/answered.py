@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyproj
 
-__all__ = ["Answered", "PerPerson", "ReleaseFields", "provenance_of"]
+__all__ = ["Answered", "PerPerson", "ReleaseFields", "provenance_of", "unchanged_of"]
 
 #: A value, or, where the input has several persons, a pandas.Series of one value for each.
 PerPerson: TypeAlias = Value
@@ -465,10 +465,7 @@ def provenance_of(certificate: Certificate, area: Area) -> Provenance:
         removed=(NONE if less is None else RowCounts(**{name: int(less[name]) for name in NONE.rows})).described(
             certificate["where"]
         ),
-        unchanged=tuple(
-            Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
-            for column in certificate["unchanged"]
-        ),
+        unchanged=unchanged_of(certificate),
         processing=Processing(
             tuple(certificate["processed"]),
             bounded=certificate["radius_95"] is not None,
@@ -478,6 +475,14 @@ def provenance_of(certificate: Certificate, area: Area) -> Provenance:
         times=None if times is None else tuple(map(str, times)),
         span=None if first_and_last is None else tuple(first_and_last),
         inexact=certificate["inexact"],
+    )
+
+
+def unchanged_of(certificate: Certificate) -> tuple[Unchanged, ...]:
+    """Return the columns that a certificate states as released unchanged."""
+    return tuple(
+        Unchanged(str(column["name"]), column["reason"], tuple(map(str, column["warnings"])))
+        for column in certificate["unchanged"]
     )
 
 

@@ -21,7 +21,7 @@ from geoveil.geo.disclosure import SAMPLE, unchanged_columns
 from geoveil.geo.geometries import Index
 from geoveil.noise import Experiment, Source
 from geoveil.release import Release
-from geoveil.release.answered import provenance_of
+from geoveil.release.answered import unchanged_of
 from geoveil.spark.destination import Destination, Part
 from geoveil.spark.frame_columns import first_rows
 from geoveil.spark.frame_rows import FrameRows, collected
@@ -126,7 +126,7 @@ class FramePoints(FilePoints):
         if certificate is None or certificate["file"]["sha256"] != sha256 or destination.digest() != sha256:
             allowed = "the folder that was written with this key before; nothing was charged or drawn now"
             raise InvalidParameter("to", destination.address, allowed, "Give its path, or another key.")
-        unchanged = provenance_of(certificate, self.area).unchanged
+        unchanged = unchanged_of(certificate)
         return WrittenBefore(sha256, certificate["beyond_the_map"], unchanged, destination, certificate)
 
     def digests(self, drawn: Written, source: Source, receipt: Receipt) -> dict[str, str]:
