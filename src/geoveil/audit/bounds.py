@@ -185,11 +185,9 @@ def gaussian_rho_of_hits(
     """
     from scipy.special import ndtr
 
-    made = np.ones(len(hits)) if weights is None else weights
-    least, _ = rate_limits(round(float(made @ hits)), max(round(float(made.sum())), 1), level)
     far = np.asarray(distance, dtype=float)
     most = 200.0 / float(np.min(far)) ** 2
-    return largest_refuted(lambda rho: float(made @ ndtr(far * math.sqrt(rho / 2))) < least * made.sum(), 0.0, most)
+    return _budget_of_guesses(hits, lambda rho: ndtr(far * math.sqrt(rho / 2)), most, level, weights)
 
 
 def epsilon_of_guesses(
@@ -217,8 +215,15 @@ def epsilon_of_guesses(
     """
     from scipy.special import expit
 
-    made = np.ones(len(hits)) if weights is None else weights
-    least, _ = rate_limits(round(float(made @ hits)), max(round(float(made.sum())), 1), level)
     far = np.asarray(distance, dtype=float)
     most = 100.0 / float(np.min(far))
-    return largest_refuted(lambda epsilon: float(made @ expit(epsilon * far)) < least * made.sum(), 0.0, most)
+    return _budget_of_guesses(hits, lambda epsilon: expit(epsilon * far), most, level, weights)
+
+
+def _budget_of_guesses(
+    hits: NDArray[np.bool_], chances: Callable[[float], Floats], most: float, level: float, weights: Floats | None
+) -> float:
+    """Return a lower bound on a budget, given the largest chances of right guesses under it, which grow with it."""
+    made = np.ones(len(hits)) if weights is None else weights
+    least, _ = rate_limits(round(float(made @ hits)), max(round(float(made.sum())), 1), level)
+    return largest_refuted(lambda budget: float(made @ chances(budget)) < least * made.sum(), 0.0, most)
