@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from geoveil.attacks.attack import FOR_YOU_ONLY, Attack, Attacks
 from geoveil.noise.reals import Floats
+from geoveil.text.share_charts import ShareChart, drawn_chart, outcome_page
 from geoveil.text.words import metres
 
 __all__ = ["curves", "draw", "page"]
@@ -16,7 +18,8 @@ __all__ = ["curves", "draw", "page"]
 #: Colours that are told apart by people who see few of them, and on dark backgrounds.
 _COLOURS = ("#0f766e", "#b45309", "#6d28d9", "#be123c", "#1d4ed8", "#4d7c0f", "#0e7490")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 4", "1 3")
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 320, 52, 40
+_CHART = ShareChart(320, 52, "the attacker comes within", 4)
+_BOTTOM = 40
 
 
 def _measured(attacks: Attacks) -> list[Attack]:
@@ -40,29 +43,22 @@ def curves(attacks: Attacks) -> str:
     first, last = np.log10(distances[[0, -1]])
 
     def x(distance: Floats | float) -> Floats:
-        return np.asarray(_LEFT + (np.log10(distance) - first) / (last - first) * (_WIDTH - _LEFT - 12))
+        return np.asarray(_CHART.left + (np.log10(distance) - first) / (last - first) * (_CHART.right - _CHART.left))
 
     def y(share: Floats | float) -> Floats:
-        return np.asarray((1 - np.asarray(share)) * (_HEIGHT - _BOTTOM - 10) + 10)
+        return np.asarray((1 - np.asarray(share)) * (_CHART.height - _BOTTOM - 10) + 10)
 
     def line(shares: Floats) -> str:
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x(distances), y(shares), strict=True))
 
-    parts = []
+    parts: list[str] = []
     allowed = attacks.chances(distances)
     if allowed is not None:
-        top = f"{_LEFT},{y(1.0):.1f} {line(allowed)} {_WIDTH - 12},{y(1.0):.1f}"
-        parts.append(f'<polygon points="{top}" fill="#64748b" opacity="0.16"/>')
-        parts.append(f'<polyline points="{line(allowed)}" fill="none" stroke="#475569" stroke-width="2"/>')
-    for share in (0.0, 0.5, 1.0):
-        at = float(y(share))
-        parts.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{at:.1f}" y2="{at:.1f}" stroke="#94a3b8" opacity=".5"/>'
-        )
-        parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{share:.0%}</text>')
+        parts += _CHART.allowed(line(allowed), float(y(1.0)))
+    parts += _CHART.levels((0.0, 0.5, 1.0), y)
     for power in range(int(np.ceil(first)), int(np.floor(last)) + 1):
         at = float(x(10.0**power))
-        parts.append(f'<text x="{at:.1f}" y="{_HEIGHT - 22}" text-anchor="middle">{metres(10.0**power)}</text>')
+        parts.append(f'<text x="{at:.1f}" y="{_CHART.height - 22}" text-anchor="middle">{metres(10.0**power)}</text>')
     keys = []
     for number, attack in enumerate(_measured(attacks)):
         colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number % len(_DASHES)]
@@ -72,14 +68,7 @@ def curves(attacks: Attacks) -> str:
     if allowed is not None:
         keys.append('<span style="color:#475569">&#9644; the guarantee allows at most</span>')
     label = f"The share of {attacks.of}s to which an attack comes within a distance, for each attack."
-    return (
-        f'<figure style="max-width:44rem"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
-        f'style="font:12px system-ui,sans-serif" fill="currentColor">{"".join(parts)}'
-        f'<text x="{(_WIDTH + _LEFT) / 2}" y="{_HEIGHT - 4}" text-anchor="middle">the attacker comes within</text>'
-        "</svg>"
-        f"<figcaption>{label} {' '.join(keys)}</figcaption>"
-        "</figure>"
-    )
+    return _CHART.figure(parts, label, f"{label} {' '.join(keys)}")
 
 
 def page(attacks: Attacks) -> str:
@@ -93,39 +82,31 @@ def page(attacks: Attacks) -> str:
         for row in rows
     )
     style = (
-        "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1e293b;"
-        "background:#fff}.warning{color:#b91c1c;font-weight:600}table{border-collapse:collapse;width:100%}"
+        ".warning{color:#b91c1c;font-weight:600}table{border-collapse:collapse;width:100%}"
         "th,td{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #cbd5e1;vertical-align:top}"
         "td{white-space:nowrap}"
         "small{display:block;font-weight:400;color:#475569}figure{margin:1.5rem 0}figcaption span{margin-right:1rem}"
     )
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>Attacks</title><style>{style}</style></head><body><main><h1>Attacks on {escape(attacks.about)}</h1>"
+    return outcome_page(
+        "Attacks",
+        style,
+        f"<h1>Attacks on {escape(attacks.about)}</h1>"
         f'<p class="warning">{FOR_YOU_ONLY}</p><p>{escape(attacks.verdict())}</p>'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{curves(attacks)}</main></body></html>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{curves(attacks)}",
     )
 
 
 def draw(attacks: Attacks, path: Path) -> None:
     """Draw the picture into a file, in the format of its ending."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.1, 4.2), layout="constrained")
-    axes = figure.subplots()
     distances = _distances(attacks)
-    allowed = attacks.chances(distances)
-    if allowed is not None:
-        axes.fill_between(distances, allowed, 1, color="#64748b", alpha=0.16, linewidth=0)
-        axes.plot(distances, allowed, color="#475569", label="the guarantee allows at most")
-    for number, attack in enumerate(_measured(attacks)):
-        style = ("-", "--", ":", "-.")[number % 4]
-        axes.plot(
-            distances, _shares(attack, distances), style, color=_COLOURS[number % len(_COLOURS)], label=attack.name
-        )
-    axes.set(xscale="log", ylim=(0, 1.02), xlabel="the attacker comes within", ylabel=f"share of {attacks.of}s")
-    axes.xaxis.set_major_formatter(lambda distance, _: metres(distance))
-    axes.legend(frameon=False, fontsize=8)
-    axes.set_title(FOR_YOU_ONLY, fontsize=8, color="#b91c1c", loc="left")
-    figure.savefig(path, dpi=150)
+
+    def shares(axes: Any) -> None:
+        for number, attack in enumerate(_measured(attacks)):
+            colour, style = _COLOURS[number % len(_COLOURS)], ("-", "--", ":", "-.")[number % 4]
+            axes.plot(distances, _shares(attack, distances), style, color=colour, label=attack.name)
+        axes.set(xscale="log", ylim=(0, 1.02), xlabel=_CHART.axis, ylabel=f"share of {attacks.of}s")
+        axes.xaxis.set_major_formatter(lambda distance, _: metres(distance))
+        axes.legend(frameon=False, fontsize=8)
+        axes.set_title(FOR_YOU_ONLY, fontsize=8, color="#b91c1c", loc="left")
+
+    drawn_chart(path, distances, attacks.chances(distances), shares, line="the guarantee allows at most")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from geoveil.audit.chances import guess_chances
 from geoveil.audit.outcome import Audit
 from geoveil.geo.geometries import Floats
+from geoveil.text.share_charts import ShareChart, drawn_chart, outcome_page
 from geoveil.text.words import metres
 
 __all__ = ["curve", "draw", "page"]
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 330, 56, 46
+_CHART = ShareChart(330, 56, "distance between the two places", 6)
+_BOTTOM = 46
 _OVER, _WITHIN = "#be123c", "#0f766e"
 #: Outcomes of a test that speak against the tool.
 _BAD = ("FOUND", "MORE THAN CLAIMED", "NOT AS ASSUMED")
@@ -35,27 +38,18 @@ def curve(audit: Audit) -> str:
     allowed = guess_chances(audit.claim, distances)
 
     def x(distance: Floats | float) -> Floats:
-        return np.asarray(_LEFT + np.asarray(distance) / distances[-1] * (_WIDTH - _LEFT - 12))
+        return np.asarray(_CHART.left + np.asarray(distance) / distances[-1] * (_CHART.right - _CHART.left))
 
     def y(share: Floats | float) -> Floats:
-        return np.asarray((1 - (np.asarray(share) - 0.4) / 0.6) * (_HEIGHT - _BOTTOM - 14) + 14)
+        return np.asarray((1 - (np.asarray(share) - 0.4) / 0.6) * (_CHART.height - _BOTTOM - 14) + 14)
 
     line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x(distances), y(allowed), strict=True))
-    parts = [
-        f'<polygon points="{_LEFT},{y(1.0):.1f} {line} {_WIDTH - 12},{y(1.0):.1f}" fill="#64748b" opacity="0.16"/>',
-        f'<polyline points="{line}" fill="none" stroke="#475569" stroke-width="2"/>',
-    ]
-    for share in (0.5, 0.75, 1.0):
-        at = float(y(share))
-        parts.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{at:.1f}" y2="{at:.1f}" stroke="#94a3b8" opacity=".5"/>'
-        )
-        parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{share:.0%}</text>')
+    parts = [*_CHART.allowed(line, float(y(1.0))), *_CHART.levels((0.5, 0.75, 1.0), y)]
     worst = audit.worst_distance()
     for each in audit.guesses:
         colour, at = _OVER if each.low > each.allowed else _WITHIN, float(x(each.distance))
         low, high, middle = (
-            float(np.clip(y(share), 10, _HEIGHT - _BOTTOM)) for share in (each.low, each.high, each.right)
+            float(np.clip(y(share), 10, _CHART.height - _BOTTOM)) for share in (each.low, each.high, each.right)
         )
         seen = f"{metres(each.distance)}: {each.right:.0%} of {each.trials} guesses are right"
         parts.append(
@@ -66,15 +60,10 @@ def curve(audit: Audit) -> str:
         clearest = worst is not None and abs(each.distance / worst - 1) < 0.1
         weight, named = (' font-weight="700"', " (clearest)") if clearest else ("", "")
         parts.append(
-            f'<text x="{at:.1f}" y="{_HEIGHT - 26}" text-anchor="middle"{weight}>{metres(each.distance)}{named}</text>'
+            f'<text x="{at:.1f}" y="{_CHART.height - 26}" text-anchor="middle"{weight}>'
+            f"{metres(each.distance)}{named}</text>"
         )
-    return (
-        f'<figure style="max-width:44rem"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{escape(_CAPTION)}" style="font:12px system-ui,sans-serif" fill="currentColor">{"".join(parts)}'
-        f'<text x="{(_WIDTH + _LEFT) / 2}" y="{_HEIGHT - 6}" text-anchor="middle">'
-        "distance between the two places</text>"
-        f"</svg><figcaption>{_CAPTION}</figcaption></figure>"
-    )
+    return _CHART.figure(parts, _CAPTION, _CAPTION)
 
 
 def page(audit: Audit) -> str:
@@ -89,8 +78,7 @@ def page(audit: Audit) -> str:
     )
     notes = "".join(f"<li>{escape(note)}</li>" for note in audit.notes)
     style = (
-        "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1e293b;"
-        "background:#fff}.verdict{font-size:1.15rem;border-left:5px solid;padding:.4rem 1rem;margin:1rem 0}"
+        ".verdict{font-size:1.15rem;border-left:5px solid;padding:.4rem 1rem;margin:1rem 0}"
         f".found{{border-color:{_OVER}}}.nothing{{border-color:{_WITHIN}}}"
         "table{border-collapse:collapse;width:100%;margin:1rem 0}"
         "th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid #cbd5e1;vertical-align:top}"
@@ -98,38 +86,32 @@ def page(audit: Audit) -> str:
         f"thead th{{font-weight:600}}.over th,.over td{{color:{_OVER};font-weight:600}}"
         "figure{margin:1.5rem 0}figcaption,.small{color:#475569;font-size:.9rem}"
     )
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>Audit of a tool</title><style>{style}</style></head><body><main><h1>Audit of a tool</h1>"
-        f'<p class="verdict {"found" if audit.found else "nothing"}">{escape(audit.verdict())}</p>'
+    return outcome_page(
+        "Audit of a tool",
+        style,
+        f'<h1>Audit of a tool</h1><p class="verdict {"found" if audit.found else "nothing"}">'
+        f"{escape(audit.verdict())}</p>"
         f"<p><strong>Next:</strong> {escape(audit.following())}</p>"
         f"<p>{escape(audit.explained())}</p>{curve(audit)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f'<p>{escape(audit.assumptions())}</p><ul class="small">{notes}</ul>'
-        f'<p class="small">{escape(audit.about())}</p></main></body></html>'
+        f'<p class="small">{escape(audit.about())}</p>',
     )
 
 
 def draw(audit: Audit, path: Path) -> None:
     """Draw the picture into a file, in the format of its ending."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.1, 4.2), layout="constrained")
-    axes = figure.subplots()
     distances = _distances(audit)
-    allowed = guess_chances(audit.claim, distances)
-    axes.fill_between(
-        distances, allowed, 1, color="#64748b", alpha=0.16, linewidth=0, label="more than the claim allows"
-    )
-    axes.plot(distances, allowed, color="#475569")
-    for each in audit.guesses:
-        colour = _OVER if each.low > each.allowed else _WITHIN
-        axes.plot([each.distance] * 2, [each.low, each.high], color=colour)
-        axes.plot(each.distance, each.right, "o", color=colour)
-    axes.set(ylim=(0.4, 1.02), xlabel="distance between the two places", ylabel="right guesses")
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    axes.set_xticks([each.distance for each in audit.guesses], [metres(each.distance) for each in audit.guesses])
-    axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
-    figure.savefig(path, dpi=150)
+
+    def guesses(axes: Any) -> None:
+        for each in audit.guesses:
+            colour = _OVER if each.low > each.allowed else _WITHIN
+            axes.plot([each.distance] * 2, [each.low, each.high], color=colour)
+            axes.plot(each.distance, each.right, "o", color=colour)
+        axes.set(ylim=(0.4, 1.02), xlabel=_CHART.axis, ylabel="right guesses")
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.set_xticks([each.distance for each in audit.guesses], [metres(each.distance) for each in audit.guesses])
+        axes.minorticks_off()
+        axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+    drawn_chart(path, distances, guess_chances(audit.claim, distances), guesses, shaded="more than the claim allows")
